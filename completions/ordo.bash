@@ -1687,7 +1687,7 @@ _ordo() {
             return 0
             ;;
         ordo__subcmd__sim)
-            opts="-h --system --trace --cache --seed --requests --scheduler --json --help list"
+            opts="-h --system --trace --cache --seed --requests --scheduler --root --json --help list"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1714,6 +1714,10 @@ _ordo() {
                     return 0
                     ;;
                 --scheduler)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --root)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1839,7 +1843,7 @@ _ordo() {
             return 0
             ;;
         ordo__subcmd__trace__subcmd__replay)
-            opts="-h --scheme --disk --set --cache --size --seed --requests --json --help"
+            opts="-h --scheme --disk --set --cache --size --seed --requests --root --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1870,6 +1874,10 @@ _ordo() {
                     return 0
                     ;;
                 --requests)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --root)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

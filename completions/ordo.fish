@@ -250,6 +250,7 @@ complete -c ordo -n "__fish_ordo_using_subcommand sim; and not __fish_seen_subco
 complete -c ordo -n "__fish_ordo_using_subcommand sim; and not __fish_seen_subcommand_from list" -l seed -d 'Seed of the traces that are made' -r
 complete -c ordo -n "__fish_ordo_using_subcommand sim; and not __fish_seen_subcommand_from list" -l requests -d 'Only so many requests of each trace' -r
 complete -c ordo -n "__fish_ordo_using_subcommand sim; and not __fish_seen_subcommand_from list" -l scheduler -d 'Which request comes next: fifo, elevator, deadline or anticipatory' -r
+complete -c ordo -n "__fish_ordo_using_subcommand sim; and not __fish_seen_subcommand_from list" -l root -d 'The directory that becomes the root of a trace of strace; other files are left out [default: /, without /dev, /proc and /sys]' -r -F
 complete -c ordo -n "__fish_ordo_using_subcommand sim; and not __fish_seen_subcommand_from list" -l json -d 'One JSON list'
 complete -c ordo -n "__fish_ordo_using_subcommand sim; and not __fish_seen_subcommand_from list" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ordo -n "__fish_ordo_using_subcommand sim; and not __fish_seen_subcommand_from list" -f -a "list" -d 'Lists the traces that are made here, or those that were recorded, and what they are like'
@@ -307,6 +308,7 @@ complete -c ordo -n "__fish_ordo_using_subcommand trace; and __fish_seen_subcomm
 complete -c ordo -n "__fish_ordo_using_subcommand trace; and __fish_seen_subcommand_from replay" -l size -d 'Bytes of the volume [default: the whole drive for a trace that is made, otherwise 2G]' -r
 complete -c ordo -n "__fish_ordo_using_subcommand trace; and __fish_seen_subcommand_from replay" -l seed -d 'Seed of the traces that are made' -r
 complete -c ordo -n "__fish_ordo_using_subcommand trace; and __fish_seen_subcommand_from replay" -l requests -d 'Only so many requests of each trace' -r
+complete -c ordo -n "__fish_ordo_using_subcommand trace; and __fish_seen_subcommand_from replay" -l root -d 'The directory that becomes the root of a trace of strace; other files are left out [default: /, without /dev, /proc and /sys]' -r -F
 complete -c ordo -n "__fish_ordo_using_subcommand trace; and __fish_seen_subcommand_from replay" -l json -d 'One JSON list'
 complete -c ordo -n "__fish_ordo_using_subcommand trace; and __fish_seen_subcommand_from replay" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ordo -n "__fish_ordo_using_subcommand report" -s o -l output -d 'Where the page goes, as index.html' -r -F

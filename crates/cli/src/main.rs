@@ -2,9 +2,9 @@
 //!
 //! `args` defines the whole command line and the helpers of mount(8), mkfs(8) and fsck(8); each command has a file in
 //! `commands`. Shared code: `image` opens volumes, `place` parses `IMAGE:/path`, `copy` copies between any two file
-//! systems, `layout` and `scheme_set` parse what several commands take, `plain` reads compressed text,
-//! `messages` reports events of a mounted volume, `interrupt` handles signals, `bench` and `demo` run real
-//! work, `listing`, `out` and `text` format and print.
+//! systems, `layout` and `scheme_set` parse what several commands take, `plain` reads compressed text, `strace` takes
+//! what strace wrote for a file trace, `messages` reports events of a mounted volume, `interrupt` handles signals,
+//! `bench` and `demo` run real work, `listing`, `out` and `text` format and print.
 #![forbid(unsafe_code)]
 
 mod args;
@@ -24,6 +24,7 @@ mod plain;
 mod responses;
 mod scheme_set;
 mod size;
+mod strace;
 mod text;
 
 use args::{Cli, Role};

@@ -3,6 +3,7 @@
 //! ```text
 //! mount -> Call -> a line            a mount writes (crates/face/fuse)
 //! text  -> read -> Vec<Call>         this crate reads
+//! strace's text -> strace::read -> Vec<Call>
 //! Vec<Call> -> Cast                  who is who: a number of a node may be given to several files, one after the other
 //! ```
 //!
@@ -17,6 +18,7 @@
 mod call;
 mod cast;
 mod line;
+pub mod strace;
 
 pub use call::{Call, Field, Found, Kind, Op, Outcome};
 pub use cast::{Before, Cast, Object};

@@ -2,6 +2,7 @@
 
 use crate::out::{Outcome, Status, print, usage};
 use crate::responses::{Responses, table};
+use crate::strace::{self, UnderArg};
 use crate::{plain, size, text};
 use anyhow::Context;
 use ordo_lab::paper::run_all;
@@ -17,8 +18,9 @@ use std::path::Path;
 /// for that, see ordo bench. The same numbers each time, on every machine.
 ///
 /// A trace is one of those that ordo sim list shows, or a file: requests to a device (DiskSim ASCII, the text of
-/// blkparse, SPC, or the CSV of MSR at SNIA), or what ordo trace record recorded. Its form is seen from its contents;
-/// it may be compressed with gzip.
+/// blkparse, SPC, or the CSV of MSR at SNIA), what ordo trace record recorded, or what strace -f -ttt -y -o FILE wrote
+/// of a program, of which the files below --root are taken. Its form is seen from its contents; it may be compressed
+/// with gzip.
 #[derive(Debug, clap::Args)]
 #[command(
     disable_help_subcommand = true,
@@ -48,6 +50,8 @@ pub(crate) struct Args {
     /// Which request comes next: fifo, elevator, deadline or anticipatory
     #[arg(long, default_value = "deadline", value_parser = scheduler)]
     scheduler: Scheduler,
+    #[command(flatten)]
+    under: UnderArg,
     /// One JSON list
     #[arg(long)]
     json: bool,
@@ -92,7 +96,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
     let mut played = Vec::new();
     for name in &names {
         // One trace at a time: what all are like together would take more memory.
-        let mut trace = trace(name, args.seed)?;
+        let mut trace = trace(name, args.seed, &args.under)?;
         trace.requests.truncate(args.requests.unwrap_or(usize::MAX));
         played.extend(run_all(&systems, &|_, _| (), |system| ordo_sim::run(*system, &trace, &setting))?);
     }
@@ -109,7 +113,7 @@ fn system(name: &str) -> anyhow::Result<System> {
 }
 
 /// A trace that is made, or that of a file.
-fn trace(name: &str, seed: u64) -> anyhow::Result<Trace> {
+fn trace(name: &str, seed: u64, under: &UnderArg) -> anyhow::Result<Trace> {
     if let Some(trace) = synth::named(name, seed) {
         return Ok(trace);
     }
@@ -121,7 +125,12 @@ fn trace(name: &str, seed: u64) -> anyhow::Result<Trace> {
         return Err(usage(format!("{name}: no such trace and no such file; ordo sim list names the traces")));
     }
     let text = plain::read(path).with_context(|| format!("{name}: cannot read the trace"))?;
-    ordo_sim::trace::read(&plain::stem(path), &text).with_context(|| name.to_owned())
+    let stem = plain::stem(path);
+    let trace = match strace::calls(name, &text, under)? {
+        Some(calls) => ordo_sim::trace::of_calls(&stem, calls),
+        None => ordo_sim::trace::read(&stem, &text),
+    };
+    trace.with_context(|| name.to_owned())
 }
 
 #[derive(Serialize)]
@@ -170,7 +179,7 @@ fn responses(played: &Played) -> Responses<'_> {
 fn list(recorded: bool, seed: u64, json: bool) -> Outcome {
     let mut all: Vec<About> = Vec::new();
     for name in if recorded { recorded::NAMES.as_slice() } else { synth::NAMES.as_slice() } {
-        all.push(trace(name, seed)?.about());
+        all.push(trace(name, seed, &UnderArg::default())?.about());
     }
     print(|out| {
         if json {

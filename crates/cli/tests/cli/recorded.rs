@@ -160,6 +160,77 @@ fn a_trace_that_is_made_runs_in_the_engine_and_gives_the_same_each_time() {
     assert_ne!(serde_json::from_str::<serde_json::Value>(&other).unwrap()[0], rows[2]);
 }
 
+/// A program in /src that reads a file, writes another one under a new name, and syncs it.
+const STRACE: &str = r#"7 1795711854.000000 execve("/bin/sh", ["sh"], 0x7ffe /* 3 vars */) = 0 <0.0003>
+7 1795711854.001000 openat(AT_FDCWD</src>, "in", O_RDONLY) = 3</src/in> <0.0001>
+7 1795711854.002000 newfstatat(3</src/in>, "", {st_mode=S_IFREG|0644, st_size=200000, ...}, AT_EMPTY_PATH) = 0
+7 1795711854.003000 clone(child_stack=NULL, flags=SIGCHLD <unfinished ...>
+8 1795711854.004000 read(3</src/in>, "x"..., 131072) = 131072 <0.0001>
+7 1795711854.005000 <... clone resumed>) = 8
+8 1795711854.040000 read(3</src/in>, "x"..., 131072) = 68928 <0.0001>
+8 1795711854.050000 openat(AT_FDCWD</src>, "out", O_WRONLY|O_CREAT|O_EXCL, 0666) = 4</src/out> <0.0001>
+8 1795711854.051000 write(4</src/out>, "x"..., 65536) = 65536 <0.0001>
+8 1795711854.052000 fsync(4</src/out>) = 0 <0.1>
+8 1795711854.900000 rename("out", "done") = 0 <0.0001>
+8 1795711854.950000 +++ exited with 0 +++
+7 1795711854.960000 exit_group(0) = ?
+"#;
+
+/// The document of a command that has something to say, and what it says.
+fn json_and_words(output: &Output) -> (serde_json::Value, String) {
+    assert!(output.status.success(), "{output:?}");
+    (serde_json::from_slice(&output.stdout).unwrap(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+#[test]
+fn what_strace_wrote_is_played_and_replayed_and_what_is_not_in_it_is_said() {
+    let scratch = Scratch::new();
+    let path = scratch.path("make.strace");
+    fs::write(&path, STRACE).unwrap();
+    let run = |arguments: &[&str]| {
+        let output = ordo(arguments.iter().copied().chain(["--root", "/src", "--json"]));
+        json_and_words(&output)
+    };
+    let (rows, said) = run(&["trace", "replay", "--scheme", "softupdates,lfs", "--size", "256M", &path]);
+    assert!(said.contains("10 calls were followed, 8 lines of a trace; left out: 1 outside of the root"), "{said}");
+    for row in rows.as_array().unwrap() {
+        // A lookup, a question for the inode, two reads and a write; nothing is refused.
+        assert!(row["requests"] == 5 && row["syncs"] == 1 && row["calls"] == 8 && row["refused"] == 0, "{row}");
+        assert!(row["trace"] == "make" && row["mean_sync_ms"].as_f64() > Some(1.0), "{row}");
+    }
+    let (rows, said) = run(&["sim", "--system", "ext3", "--trace", &path]);
+    assert!(rows[0]["requests"] == 5 && said.contains("1 outside of the root"), "{rows} {said}");
+    let said = fails(2, ordo(["trace", "replay", "--root", "src", &path]));
+    assert!(said.contains("--root") && said.contains("must begin with /"), "{said}");
+    let said = fails(3, ordo(["trace", "replay", "--root", "/elsewhere", &path]));
+    assert!(said.contains("nothing in it is done under the root"), "{said}");
+    fs::write(&path, "7 1795711854.000000 sync() = 0\n7 1795711854.000001 oops\n").unwrap();
+    let said = fails(3, ordo(["sim", "--trace", &path]));
+    assert!(said.contains("line 2") && said.contains("-o FILE"), "{said}");
+    fs::write(&path, "sync() = 0\n").unwrap();
+    let said = fails(3, ordo(["trace", "replay", &path]));
+    assert!(said.contains("line 1") && said.contains("-ttt"), "{said}");
+}
+
+#[test]
+fn a_real_strace_is_replayed() {
+    let scratch = Scratch::new();
+    let (path, work) = (scratch.path("work.strace"), fs::canonicalize(scratch.path("")).unwrap());
+    let program = "mkdir d; echo hello > d/a; cp d/a 'd/b c'; cat d/a 'd/b c' > d/e; mv d/e d/f; rm d/a; ls d";
+    let mut strace = Command::new("strace");
+    strace.args(["-f", "-ttt", "-T", "-y", "-o", &path, "sh", "-c", program]).current_dir(&work);
+    // Where strace is not installed, or may not trace.
+    if !strace.output().is_ok_and(|output| output.status.success()) {
+        return;
+    }
+    let work = work.to_str().unwrap();
+    let output = ordo(["trace", "replay", "--root", work, "--size", "256M", &path, "--json"]);
+    let (rows, said) = json_and_words(&output);
+    // Three files are written and two are read again.
+    assert!(rows[0]["requests"].as_u64() >= Some(5) && rows[0]["refused"] == 0, "{rows} {said}");
+    assert!(said.contains("outside of the root") && said.contains("not followed (") && said.contains("brk"), "{said}");
+}
+
 #[test]
 fn what_cannot_be_replayed_is_one_line() {
     let scratch = Scratch::new();

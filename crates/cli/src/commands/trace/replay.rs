@@ -4,6 +4,7 @@ use crate::bench::bed::Bed;
 use crate::out::{Outcome, Status, print, usage};
 use crate::responses::{Responses, Syncs, table};
 use crate::scheme_set::SchemeSet;
+use crate::strace::{self, UnderArg};
 use crate::{mount_options, plain, size};
 use anyhow::Context;
 use ordo_filetrace::Cast;
@@ -16,7 +17,8 @@ use std::path::Path;
 /// Does again what ordo trace record recorded, on a modelled drive in virtual time
 ///
 /// Or what a trace asks for that ordo sim makes: the engine then reads, writes and looks at the same files at the same
-/// times as the simulator, on the same drive.
+/// times as the simulator, on the same drive. Or what a program did while strace -f -ttt -y -o FILE watched it, below
+/// --root.
 ///
 /// The engine itself runs, under the schemes that are named, on a new volume which has what the trace found there. An
 /// open model: a call comes at the time at which it was recorded, and waits for calls before it on the same name or
@@ -26,7 +28,8 @@ use std::path::Path;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  ordo trace replay --scheme block-journal,active pgbench\n  \
     ordo trace replay --scheme block-journal,active --requests 20000 cscope gcc\n  \
-    ordo trace replay --scheme lfs --disk sim:seagate_cheetah_15k5 --cache 32M build.trace.gz --json")]
+    ordo trace replay --scheme lfs --disk sim:seagate_cheetah_15k5 --cache 32M build.trace.gz --json\n  \
+    ordo trace replay --root /src/project make.strace")]
 pub(crate) struct Args {
     /// Schemes (ordo schemes), among them lfs
     #[arg(long, value_name = "SCHEME,…", value_delimiter = ',', default_value = "softupdates")]
@@ -49,6 +52,8 @@ pub(crate) struct Args {
     /// Only so many requests of each trace
     #[arg(long, value_name = "COUNT")]
     requests: Option<usize>,
+    #[command(flatten)]
+    under: UnderArg,
     /// One JSON list
     #[arg(long)]
     json: bool,
@@ -77,7 +82,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
     let memory = usize::try_from(args.cache).map_err(|_| usage("--cache: more than this machine has"))?;
     let mut rows = Vec::new();
     for name in &args.trace {
-        let Script { trace, mut cast, drive, size } = script(name, args.seed)?;
+        let Script { trace, mut cast, drive, size } = script(name, args.seed, &args.under)?;
         if let Some(count) = args.requests {
             ordo_sim::trace::keep_first(&mut cast, count);
         }
@@ -107,7 +112,7 @@ struct Script {
 }
 
 /// A trace that is made, one that was recorded, or that of a file.
-fn script(name: &str, seed: u64) -> anyhow::Result<Script> {
+fn script(name: &str, seed: u64, under: &UnderArg) -> anyhow::Result<Script> {
     if let Some(made) = synth::named(name, seed)
         && let Some(cast) = made.cast()
     {
@@ -127,7 +132,10 @@ fn script(name: &str, seed: u64) -> anyhow::Result<Script> {
             (plain::stem(path), text)
         }
     };
-    let calls = ordo_filetrace::read(&text).with_context(|| name.to_owned())?;
+    let calls = match strace::calls(name, &text, under)? {
+        Some(calls) => calls,
+        None => ordo_filetrace::read(&text).with_context(|| name.to_owned())?,
+    };
     Ok(Script { trace, cast: Cast::of(calls), drive: DRIVE, size: Some(SIZE) })
 }
 

@@ -18,7 +18,15 @@ const LARGEST: u64 = LARGEST_SECTORS / SECTORS;
 
 pub(super) fn read(name: &str, text: &str) -> Result<Trace, TraceError> {
     let bad = |line, what| TraceError::Line { line, format: Format::Files, what };
-    let calls = ordo_filetrace::read(text).map_err(|error| bad(error.line, error.what))?;
+    of_calls(name, ordo_filetrace::read(text).map_err(|error| bad(error.line, error.what))?)
+}
+
+/// The calls of a file trace as a trace. `name` is what the results call it.
+///
+/// # Errors
+/// A call behind the largest drive, files that are together too large, or no request.
+pub fn of_calls(name: &str, calls: Vec<Call>) -> Result<Trace, TraceError> {
+    let bad = |line, what| TraceError::Line { line, format: Format::Files, what };
     let is_outside = |call: &&Call| moves(call).is_some() && call.end().div_ceil(BLOCK) > LARGEST;
     if let Some(call) = calls.iter().find(is_outside) {
         return Err(bad(call.line, "it ends behind the largest drive, of 146 GB"));

@@ -13,7 +13,7 @@ mod msr;
 mod read;
 mod spc;
 
-pub use files::{is_request, keep_first};
+pub use files::{is_request, keep_first, of_calls};
 pub use read::{Format, TraceError, read};
 
 /// What a request does.
