@@ -69,7 +69,7 @@ struct Header {
     /// The slot of the newest one that is durable. The next one goes to the other slot, however many it takes until one
     /// of them is durable: if both slots were in flight, a power cut could tear both.
     durable: u64,
-    /// The slot of one that was written since.
+    /// The number of one that was written since, to the other slot.
     written: Option<u64>,
 }
 
@@ -243,12 +243,15 @@ impl Groups {
     pub(crate) fn wrote(&mut self, index: usize, durable: bool) {
         let Some(header) = self.headers.get_mut(index) else { return };
         let slot = 1 - header.durable;
-        (header.durable, header.written) = if durable { (slot, None) } else { (header.durable, Some(slot)) };
+        let written = Some(header.number);
+        (header.durable, header.written) = if durable { (slot, None) } else { (header.durable, written) };
     }
 
-    /// Headers that were written and may not be durable, each with its number: for [`Groups::became_durable`].
+    /// Headers that were written and may not be durable, each with its number: for [`Groups::became_durable`]. Not one
+    /// in whose slot the next one is in flight: a flush says nothing of that.
     pub(crate) fn not_durable(&self) -> Vec<(usize, u64)> {
-        let written = self.headers.iter().enumerate().filter(|(_, header)| header.written.is_some());
+        let is_newest = |header: &Header| header.written == Some(header.number);
+        let written = self.headers.iter().enumerate().filter(|(_, header)| is_newest(header));
         written.map(|(index, header)| (index, header.number)).collect()
     }
 
@@ -256,7 +259,9 @@ impl Groups {
     pub(crate) fn became_durable(&mut self, those: &[(usize, u64)]) {
         for (index, number) in those {
             let Some(header) = self.headers.get_mut(*index).filter(|header| header.number == *number) else { continue };
-            header.durable = header.written.take().unwrap_or(header.durable);
+            if header.written.take().is_some() {
+                header.durable = 1 - header.durable;
+            }
         }
     }
 }
@@ -335,6 +340,25 @@ mod tests {
         assert_eq!(groups.enter(&area, 13..14, Some(head), &nearer(&area, head))[0].0, far + 12);
         let head = area.place(14);
         assert_eq!(groups.enter(&area, 14..16, Some(head), &nearer(&area, head)), [(14, None), (15, None)]);
+    }
+
+    #[test]
+    fn a_flush_that_began_while_a_header_was_in_flight_does_not_make_it_durable() {
+        let area = area();
+        let mut groups = Groups::first(&area, 5);
+        let at = |groups: &mut Groups| groups.header(&area, 0).unwrap().0;
+        let first = at(&mut groups);
+        groups.wrote(0, false);
+        assert_eq!(at(&mut groups), first, "the other slot has the only durable one");
+        // A checkpoint flushes, in the middle of a long commit.
+        let those = groups.not_durable();
+        groups.wrote(0, false);
+        groups.became_durable(&those);
+        assert_eq!(at(&mut groups), first);
+        groups.wrote(0, false);
+        let those = groups.not_durable();
+        groups.became_durable(&those);
+        assert_ne!(at(&mut groups), first, "it is durable");
     }
 
     #[test]

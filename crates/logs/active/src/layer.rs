@@ -582,8 +582,10 @@ impl Layer {
             }
         }
         all(writes).await?;
-        if !change.pages.is_empty() {
-            self.disk.flush().await?;
+        match change.pages.is_empty() {
+            false => self.disk.flush().await?,
+            // A root without pages takes entries away, too: their homes have what only copies had (logs-active-9).
+            true => self.make_carried_durable().await?,
         }
         // Its twin, too: the root before would bring back entries that had to go (logs-active-1).
         let write = |at| {

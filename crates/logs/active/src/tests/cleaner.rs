@@ -97,3 +97,18 @@ fn the_cleaner_brings_home_what_lies_in_a_place_without_an_owner() {
     bed.rt.block_on(open.active.go_home(Homeward::Next)).unwrap();
     assert!(!is_away(&open, last));
 }
+
+#[test]
+fn the_last_entry_of_the_map_goes_when_the_home_has_its_bytes_durably() {
+    let bed = Bed::new();
+    let open = bed.begin(None, ID);
+    open.commit(&bed, &[(5, 1)]);
+    bed.rt.block_on(open.journal.checkpoint(Seq(1))).unwrap();
+    // Bytes of no transaction are about to be written.
+    bed.rt.block_on(open.active.0.void(&[5], &[], false)).unwrap();
+    assert_eq!(open.active.state().mapped, 0);
+    bed.ram.power_cut();
+    let mut home = vec![0; FRAG as usize];
+    bed.ram.peek(5 * FRAG, &mut home);
+    assert_eq!(home, bytes(1));
+}

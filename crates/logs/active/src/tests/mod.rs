@@ -12,6 +12,7 @@ use std::rc::Rc;
 mod beside;
 mod cleaner;
 mod learn;
+mod rounds;
 
 const FRAG: u64 = 1024;
 /// The volume's blocks are below this address; the file of the journal lies behind.
