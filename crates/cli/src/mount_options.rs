@@ -22,6 +22,8 @@ pub(crate) struct Wanted {
     pub(crate) umask: u16,
     /// Enable access control lists, even if the volume's own flag is off.
     pub(crate) acl: bool,
+    /// Show the files' extended attributes. Without them the kernel does not ask for any.
+    pub(crate) xattr: bool,
     pub(crate) offset: Option<u64>,
 }
 
@@ -82,6 +84,7 @@ impl Wanted {
             gid: None,
             umask: 0,
             acl: false,
+            xattr: true,
             offset: None,
         };
         for list in lists {
@@ -99,6 +102,9 @@ impl Wanted {
                     return Err(usage(format!("unknown mount option {option:?}; ordo mount --help lists them")));
                 }
             }
+        }
+        if wanted.acl && !wanted.xattr {
+            return Err(usage("mount options acl and xattr=off: access control lists are extended attributes"));
         }
         wanted.kernel.read_only = wanted.volume.read_only;
         wanted.kernel.noatime = wanted.volume.noatime;
@@ -151,6 +157,13 @@ impl Wanted {
             }
             "follow" => {
                 self.follow = match value {
+                    "on" => true,
+                    "off" => false,
+                    _ => return Err(wrong("must be on or off".into())),
+                }
+            }
+            "xattr" => {
+                self.xattr = match value {
                     "on" => true,
                     "off" => false,
                     _ => return Err(wrong("must be on or off".into())),
@@ -216,7 +229,7 @@ mod tests {
     fn options_of_the_volume_arrive() {
         let wanted = parse(
             "ro,scheme=async,cache=16M,uid=5,gid=6,umask=027,allocinit=all,volatile_cache=no,force,\
-            noatime,sync,dirsync,allow_other,offset=1M,noexec,transport=uring,follow=off",
+            noatime,sync,dirsync,allow_other,offset=1M,noexec,transport=uring,follow=off,xattr=off",
         )
         .unwrap();
         let (volume, kernel) = (&wanted.volume, &wanted.kernel);
@@ -230,7 +243,8 @@ mod tests {
             let kernel = parse(list).unwrap().kernel;
             assert_eq!((kernel.suid, kernel.dev), (suid, dev), "{list}");
         }
-        assert_eq!((wanted.transport, wanted.follow), (TransportChoice::Uring, false));
+        assert_eq!((wanted.transport, wanted.follow, wanted.xattr), (TransportChoice::Uring, false, false));
+        assert!(parse("xattr=on").unwrap().xattr && parse("acl").unwrap().xattr);
         assert!(parse("follow=on").unwrap().follow && parse("").unwrap().follow);
         assert_eq!(parse("transport=classic").unwrap().transport, TransportChoice::Classic);
     }
@@ -261,6 +275,9 @@ mod tests {
             ("commit=0", "commit=0"),
             ("transport=fast", "transport=fast"),
             ("follow=yes", "follow=yes"),
+            ("xattr=no", "xattr=no"),
+            ("acl,xattr=off", "xattr=off"),
+            ("xattr=off,acl", "xattr=off"),
         ] {
             let error = parse(list).unwrap_err();
             assert!(error.is::<crate::out::Usage>() && error.to_string().contains(named), "{list}: {error}");

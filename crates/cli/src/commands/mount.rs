@@ -3,7 +3,7 @@
 use crate::image::{self, Start};
 use crate::messages::Messages;
 use crate::mount_options::Wanted;
-use crate::out::{Outcome, Status, describe};
+use crate::out::{Outcome, Status, describe, usage};
 use crate::text;
 use anyhow::Context;
 use ordo_fuse::{Background, Foreground, Reason, ServeOptions};
@@ -52,6 +52,9 @@ Options (-o), between commas:
   offset=BYTES            where the volume starts in the image
   transport=classic|uring how the kernel passes requests; uring needs Linux 6.14 [classic]
   follow=on|off           the server moves to the CPU of a program that uses the mount alone [on]
+  xattr=on|off            off: extended attributes stay on the volume, but are neither shown nor set;
+                          saves two of the nine requests of a file that root unpacks. Refused on a
+                          volume with access control lists [on]
   force                   mount read-write although the volume needs a check
   acl                     use access control lists although the volume's flag for them is off
 
@@ -165,6 +168,9 @@ fn serve(
         rt.block_on(mounted.unmount()).with_context(|| format!("{spec}: could not be written back"))?;
         Err(why)
     };
+    if mounted.has_acls() && !wanted.xattr {
+        return unused(mounted, usage("mount option xattr=off: this volume has access control lists, which apply"));
+    }
     let session = match ordo_fuse::mount(&args.dir, &wanted.kernel) {
         Ok(session) => session,
         Err(error) => return unused(mounted, error.into()),
@@ -176,7 +182,7 @@ fn serve(
         uid: wanted.uid,
         gid: wanted.gid,
         umask: wanted.umask,
-        xattrs: mounted.has_xattrs(),
+        xattrs: mounted.has_xattrs() && wanted.xattr,
         acls: mounted.has_acls() || (wanted.acl && mounted.has_xattrs()),
         signals: true,
         ready: Some(Box::new(usable)),

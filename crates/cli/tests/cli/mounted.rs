@@ -183,6 +183,44 @@ fn a_volume_is_mounted_with_soft_updates_and_with_its_journal_where_it_has_one()
 }
 
 #[test]
+fn attributes_that_a_mount_hides_stay_and_access_control_lists_are_not_hidden() {
+    use rustix::fs::{XattrFlags, getxattr, setxattr};
+    use rustix::io::Errno;
+    if !can_mount() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let (image, place) = (scratch.volume(), Place::new(&scratch));
+    let (file, mut value) = (place.at("file"), [0; 8]);
+    ok(ordo(["mount", &image, &place.0]));
+    fs::write(&file, "x").unwrap();
+    setxattr(&file, "user.a", b"kept", XattrFlags::empty()).unwrap();
+    ok(ordo(["umount", &place.0]));
+    ok(ordo(["mount", "-o", "xattr=off", &image, &place.0]));
+    fs::write(&file, "y").unwrap();
+    fs::write(place.at("new"), "z").unwrap();
+    assert_eq!(getxattr(&file, "user.a", &mut value), Err(Errno::OPNOTSUPP));
+    assert_eq!(setxattr(&file, "user.a", b"lost", XattrFlags::empty()), Err(Errno::OPNOTSUPP));
+    ok(ordo(["umount", &place.0]));
+    ok(ordo(["fsck", "-n", &image]));
+    ok(ordo(["mount", &image, &place.0]));
+    assert_eq!(getxattr(&file, "user.a", &mut value).map(|len| value[..len].to_vec()), Ok(b"kept".to_vec()));
+    assert_eq!(fs::read(&file).unwrap(), b"y");
+    ok(ordo(["umount", &place.0]));
+    // The flag of access control lists in the superblock, which has no check-hash then.
+    ok(ordo(["tune", "-o", "check-hashes=off", &image]));
+    const FLAGS: usize = 65536 + 1312;
+    let mut bytes = fs::read(&image).unwrap();
+    bytes[FLAGS] |= 0x10;
+    fs::write(&image, bytes).unwrap();
+    let said = fails(3, ordo(["mount", "-o", "xattr=off", &image, &place.0]));
+    assert!(said.contains("access control lists"), "{said}");
+    assert!(!is_mounted(&place.0));
+    ok(ordo(["mount", &image, &place.0]));
+    ok(ordo(["umount", &place.0]));
+}
+
+#[test]
 fn a_mount_that_fails_leaves_a_clean_volume_and_says_why() {
     if !can_mount() {
         return;

@@ -2,7 +2,7 @@
 //! transport is switched off, the tests say so and pass.
 
 use ordo_fuse::{
-    Ended, MountError, MountOptions, Reason, ServeOptions, TransportChoice, Unmounted, mount, serve, unmount,
+    Ended, MountError, MountOptions, Reason, ServeOptions, Status, TransportChoice, Unmounted, mount, serve, unmount,
 };
 use ordo_model::{MemFs, Options};
 use ordo_rt::Rt;
@@ -13,6 +13,7 @@ use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::rc::Rc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -241,6 +242,134 @@ fn the_kernels_cached_attributes_stay_right() {
         fs::hard_link(&a, m.path("later")).unwrap();
         assert_eq!(nlink(&m.path("later")), 2);
         m.end();
+    }
+}
+
+/// What a save of requests may get wrong: each thing is seen, or cached as absent, before it changes, and is changed by
+/// another way than it is seen by.
+fn nothing_stale_is_seen(m: &Mounted, xattrs: bool, writeback: bool) {
+    let (a, b) = (m.path("a"), m.path("b"));
+    let meta = |path: &Path| fs::metadata(path).unwrap();
+    let mode = |path: &Path| meta(path).mode() & 0o7777;
+    let times = |path: &Path| (meta(path).mtime(), meta(path).mtime_nsec());
+    // Two names, two open files: contents, size, mode and times are the file's.
+    fs::write(&a, b"first").unwrap();
+    fs::hard_link(&a, &b).unwrap();
+    let (one, two) = (OpenOptions::new().append(true).open(&a).unwrap(), File::open(&b).unwrap());
+    let mut text = [0; 64];
+    for round in 1..=3 {
+        let before = times(&b);
+        (&one).write_all(b" more").unwrap();
+        let len = 5 + 5 * round;
+        assert_eq!((meta(&a).len(), meta(&b).len(), two.metadata().unwrap().len()), (len, len, len));
+        assert_eq!(two.read_at(&mut text, 0).unwrap() as u64, len);
+        assert_eq!(text[len as usize - 5..len as usize], *b" more");
+        // With the write-back cache the times are the kernel's, which stands still within a tick.
+        assert!(times(&b) > before || writeback, "a write by another name does not change the time");
+    }
+    fs::set_permissions(&b, PermissionsExt::from_mode(0o600)).unwrap();
+    assert_eq!((mode(&a), one.metadata().unwrap().mode() & 0o7777), (0o600, 0o600));
+    std::os::unix::fs::chown(&b, Some(5), Some(6)).unwrap();
+    assert_eq!((meta(&a).uid(), meta(&a).gid()), (5, 6));
+    OpenOptions::new().write(true).open(&b).unwrap().set_len(3).unwrap();
+    assert_eq!((meta(&a).len(), two.read_at(&mut text, 0).unwrap()), (3, 3));
+    // A time that is set stays, and the next write changes it.
+    assert!(sh("touch -d @1000000000.5 b", m.dir.path()).0);
+    assert_eq!(times(&a), (1_000_000_000, 500_000_000));
+    one.sync_all().unwrap();
+    assert_eq!(times(&a), (1_000_000_000, 500_000_000));
+    (&one).write_all(b"!").unwrap();
+    assert!(times(&b).0 > 1_000_000_000);
+    // An open file outlives the name that another file takes.
+    fs::write(m.path("c"), b"other").unwrap();
+    fs::rename(m.path("c"), &b).unwrap();
+    assert_eq!((fs::read(&b).unwrap(), fs::read(&a).unwrap()), (b"other".to_vec(), b"fir!".to_vec()));
+    assert_eq!((meta(&a).nlink(), meta(&b).nlink(), two.metadata().unwrap().len()), (1, 1, 4));
+    // A directory's mode is asked again at each change of its names: what it was must not come back.
+    let dir = m.path("d");
+    fs::create_dir(&dir).unwrap();
+    fs::set_permissions(&dir, PermissionsExt::from_mode(0o711)).unwrap();
+    File::create(dir.join("x")).unwrap();
+    assert_eq!(mode(&dir), 0o711);
+    // Names that were absent, however they come, and that go again.
+    let absent = |name: &str| fs::symlink_metadata(dir.join(name)).is_err_and(|why| why.raw_os_error() == Some(2));
+    let makers: [&dyn Fn(&Path); 5] = [
+        &|path| drop(File::create(path).unwrap()),
+        &|path| fs::create_dir(path).unwrap(),
+        &|path| symlink("x", path).unwrap(),
+        &|path| fs::hard_link(&a, path).unwrap(),
+        &|path| fs::rename(&b, path).unwrap(),
+    ];
+    for (number, make) in makers.iter().enumerate() {
+        let name = format!("name {number}");
+        assert!(absent(&name) && absent(&name));
+        make(&dir.join(&name));
+        assert!(!absent(&name), "{name}");
+        assert_eq!(fs::read_dir(&dir).unwrap().count(), 2 + number);
+    }
+    fs::rename(&dir, m.path("e")).unwrap();
+    assert!(absent("name 0") && !m.path("d").exists() && m.path("e/name 0").exists());
+    // An attribute that was absent, that comes, changes and goes.
+    let value = || {
+        let mut room = [0; 16];
+        getxattr(&a, "user.later", &mut room).map(|len| room[..len].to_vec())
+    };
+    if xattrs {
+        assert_eq!(value(), Err(rustix::io::Errno::NODATA));
+        (&one).write_all(b"?").unwrap();
+        for text in [b"one", b"two"] {
+            setxattr(&a, "user.later", text, XattrFlags::empty()).unwrap();
+            assert_eq!(value(), Ok(text.to_vec()));
+        }
+        rustix::fs::removexattr(&a, "user.later").unwrap();
+        assert_eq!(value(), Err(rustix::io::Errno::NODATA));
+    } else {
+        assert_eq!(value(), Err(rustix::io::Errno::OPNOTSUPP));
+        assert_eq!(setxattr(&a, "user.later", b"", XattrFlags::empty()), Err(rustix::io::Errno::OPNOTSUPP));
+    }
+}
+
+#[test]
+fn nothing_stale_is_seen_whatever_the_kernel_keeps() {
+    type Case = (&'static str, bool, bool, fn() -> ServeOptions);
+    let cases: [Case; 3] = [
+        ("stale", true, false, ServeOptions::default),
+        ("stale, no attributes", false, false, || ServeOptions { xattrs: false, ..ServeOptions::default() }),
+        ("stale, write-back", true, true, || ServeOptions { writeback: true, ..ServeOptions::default() }),
+    ];
+    for (name, xattrs, writeback, opts) in cases {
+        for m in Mounted::each(name, opts) {
+            nothing_stale_is_seen(&m, xattrs, writeback);
+            m.end();
+        }
+    }
+}
+
+/// How often the server was asked for an attribute that it does not have.
+static ASKED: AtomicU32 = AtomicU32::new(0);
+
+#[test]
+fn a_volume_without_attributes_is_asked_for_them_once() {
+    fn counted(busy: bool) -> ServeOptions {
+        let status = move || {
+            ASKED.fetch_add(1, Ordering::Relaxed);
+            Status { text: String::new(), busy }
+        };
+        ServeOptions { xattrs: false, status: Some(Box::new(status)), ..ServeOptions::default() }
+    }
+    let cases: [(&str, u32, fn() -> ServeOptions); 2] =
+        [("asked once", 1, || counted(false)), ("asked always", 40, || counted(true))];
+    for (name, times, opts) in cases {
+        for m in Mounted::each(name, opts) {
+            let before = ASKED.load(Ordering::Relaxed);
+            for number in 0..20 {
+                let file = m.path(&number.to_string());
+                fs::write(&file, b"x").unwrap();
+                std::os::unix::fs::chown(&file, Some(1), Some(1)).unwrap();
+            }
+            assert_eq!(ASKED.load(Ordering::Relaxed) - before, times, "{name}");
+            m.end();
+        }
     }
 }
 
