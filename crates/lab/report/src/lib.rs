@@ -20,8 +20,8 @@
 //!     omitted.
 //!
 //! `document` defines the shapes, `page` assembles the sections; `bench`, `paper` (with `choice`, `compared`,
-//! `claims`, `timeline`), `crash`, `programs`, `segments` and `trace` make a section each, with `bars` and `plot` for figures,
-//! `tabs` for panels, and `number` for numbers.
+//! `claims`, `timeline`), `crash`, `programs`, `segments` and `trace` make a section each, with `bars` and `plot` for
+//! figures, `tabs` for panels, and `number` for numbers.
 #![forbid(unsafe_code)]
 
 mod bars;

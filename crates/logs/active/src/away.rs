@@ -133,8 +133,10 @@ impl Layer {
             rest = later;
             let parts = now.iter().map(|(_, _, block)| home_part(block)).collect();
             self.disk.write(self.home(*first), parts, false).await?;
-            self.was_carried(&now.iter().map(|(_, entry, _)| *entry).collect::<Vec<_>>());
             let mut map = self.map.borrow_mut();
+            // The same bytes may have been committed again meanwhile, to another copy: both stay for now.
+            let newest = now.iter().filter_map(|(frag, ..)| map.get(*frag));
+            self.was_carried(&now.iter().map(|(_, entry, _)| *entry).chain(newest).collect::<Vec<_>>());
             for (frag, entry, _) in now {
                 map.came_home(*frag, entry.sum, entry.data);
             }

@@ -1,8 +1,8 @@
 //! Which place of a group journal has which piece of the journal's line (logs-active-4).
 //!
-//! At first piece `n` has place `n`. When the journal enters pieces, the first one moves to a place without an owner near
-//! the head, if that is worth the header that must be written, and the others follow it. The header of a group names the
-//! owner of each place with the number of the move: of two claims the later one counts.
+//! At first piece `n` has place `n`. When the journal enters pieces, the first one moves to a place without an owner
+//! near the head, if that is worth the header that must be written, and the others follow it. The header of a group
+//! names the owner of each place with the number of the move: of two claims the later one counts.
 
 use crate::area::{Area, Group, PAGE};
 use crate::bytes;

@@ -86,7 +86,7 @@ impl Follower {
         if is_outside { Err(Stop::Outside) } else { Ok(()) }
     }
 
-    /// Opens what is inside, and says so (follow-4).
+    /// Opens what is inside, and says so (strace-follow-4).
     fn open_at(&mut self, spot: &Spot, flags: &str) -> Result<u32, Stop> {
         if has(flags, "O_TMPFILE") {
             let directory = self.node_of(spot, Kind::Directory)?;

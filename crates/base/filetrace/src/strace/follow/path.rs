@@ -158,7 +158,7 @@ impl Follower {
         }
     }
 
-    /// Asks for the file at a spot (follow-3).
+    /// Asks for the file at a spot (strace-follow-3).
     pub(super) fn ask(&mut self, spot: &Spot) -> Result<u32, Stop> {
         self.ask_for(spot, None, 0)
     }
@@ -199,7 +199,7 @@ impl Follower {
         }
     }
 
-    /// The open file of a descriptor. One that was opened unseen is what `-y` says, at its beginning (follow-2).
+    /// The open file of a descriptor. One that was opened unseen is what `-y` says, at its beginning (strace-follow-2).
     pub(super) fn open_of(&mut self, argument: &str) -> Result<u32, Stop> {
         let Some(Descriptor { number, said }) = text::descriptor(argument) else {
             return Err(Stop::Bad("an argument is no descriptor"));
