@@ -357,8 +357,8 @@ fn a_volume_without_attributes_is_asked_for_them_once() {
         };
         ServeOptions { xattrs: false, status: Some(Box::new(status)), ..ServeOptions::default() }
     }
-    let cases: [(&str, u32, fn() -> ServeOptions); 2] =
-        [("asked once", 1, || counted(false)), ("asked always", 40, || counted(true))];
+    type Case = (&'static str, u32, fn() -> ServeOptions);
+    let cases: [Case; 2] = [("asked once", 1, || counted(false)), ("asked always", 40, || counted(true))];
     for (name, times, opts) in cases {
         for m in Mounted::each(name, opts) {
             let before = ASKED.load(Ordering::Relaxed);

@@ -193,6 +193,22 @@ struct Home {
     void: Option<u64>,
 }
 
+impl Home {
+    /// It is written now: with its newest bytes, or, if there are any, older ones.
+    fn take(&mut self, is_older: bool) -> Option<u64> {
+        if self.busy || self.seq == 0 {
+            return None;
+        }
+        self.busy = true;
+        let number = if self.older > 0 && is_older { self.older } else { self.newest };
+        self.behind = number != self.newest;
+        if !self.behind {
+            self.older = 0;
+        }
+        Some(number)
+    }
+}
+
 #[derive(Debug, Clone, Default)]
 struct Model {
     homes: Vec<Home>,
@@ -310,15 +326,7 @@ impl Run {
             let images = blocks.iter().map(|(frag, number)| (DiskOff(frag * self.shape.frag), image(*number)));
             let transaction = Transaction { blocks: images.collect(), ..Transaction::default() };
             let seq = self.journal.commit(transaction).await.unwrap();
-            let mut model = self.model.borrow_mut();
-            model.pending.clear();
-            model.last = seq.0;
-            for (frag, number) in blocks {
-                let home = &mut model.homes[frag as usize];
-                let older = home.newest;
-                *home = Home { newest: number, seq: seq.0, older, ..*home };
-            }
-            drop(model);
+            self.model.borrow_mut().committed(seq.0, blocks);
             if self.journal.room() < self.journal.size() / 4 && self.below(2) == 0 {
                 let run = self.clone();
                 self.start(async move {
@@ -353,27 +361,13 @@ impl Run {
         let wanted = |home: &Home| home.seq > dropped && home.seq <= upto;
         let mut next = 0;
         loop {
-            let mut some = Vec::new();
-            let mut model = self.model.borrow_mut();
             let most = 1 + self.below(6) as usize;
-            while next < model.homes.len() && some.len() < most {
-                let home = &mut model.homes[next];
-                let is_wanted = wanted(home);
-                if is_wanted && !home.busy {
-                    (home.busy, home.older, home.behind) = (true, 0, false);
-                    some.push((next as u64, home.newest));
-                } else if !some.is_empty() {
-                    break;
-                } else if is_wanted {
-                    // Another one writes it.
-                    drop(model);
-                    self.pause(500).await;
-                    model = self.model.borrow_mut();
-                    continue;
-                }
-                next += 1;
+            let some = self.model.borrow_mut().take_run(&mut next, most, wanted);
+            if some.is_empty() && next < self.shape.frags as usize {
+                // Another one writes it.
+                self.pause(500).await;
+                continue;
             }
-            drop(model);
             if some.is_empty() {
                 break;
             }
@@ -410,19 +404,9 @@ impl Run {
                 5 => self.void().await,
                 6 | 7 => {
                     // A home gets its newest bytes, or older ones.
-                    let frag = self.below(self.shape.frags);
-                    let mut model = self.model.borrow_mut();
-                    let home = &mut model.homes[frag as usize];
-                    if home.busy || home.seq == 0 {
-                        continue;
-                    }
-                    home.busy = true;
-                    let number = if home.older > 0 && self.below(2) == 0 { home.older } else { home.newest };
-                    home.behind = number != home.newest;
-                    if !home.behind {
-                        home.older = 0;
-                    }
-                    drop(model);
+                    let (frag, is_older) = (self.below(self.shape.frags), self.below(2) == 0);
+                    let number = self.model.borrow_mut().homes[frag as usize].take(is_older);
+                    let Some(number) = number else { continue };
                     self.write(vec![(frag, number)], Kind::Data).await;
                     self.model.borrow_mut().homes[frag as usize].busy = false;
                 }
@@ -511,7 +495,7 @@ fn is_right(shape: Shape, got: &[u8], may: &[u64], mixed: bool) -> bool {
 
 impl Cut {
     /// A mount, with its own power cut, and a mount that ends.
-    fn is_recovered(self, shape: Shape, rng: &mut Rng, of: &str) {
+    fn recovers(self, shape: Shape, rng: &mut Rng, of: &str) {
         let rt = Rt::virtual_time(2);
         let ram = self.disk;
         for again in [true, false] {
@@ -554,6 +538,33 @@ impl Cut {
 }
 
 impl Model {
+    /// A transaction is durable.
+    fn committed(&mut self, seq: u64, blocks: Vec<(u64, u64)>) {
+        self.pending.clear();
+        self.last = seq;
+        for (frag, number) in blocks {
+            let home = &mut self.homes[frag as usize];
+            *home = Home { newest: number, seq, older: home.newest, ..*home };
+        }
+    }
+
+    /// Homes that lie together, from `next` on, which nothing else writes now. Empty before the end: something does.
+    fn take_run(&mut self, next: &mut usize, most: usize, wanted: impl Fn(&Home) -> bool) -> Vec<(u64, u64)> {
+        let mut some = Vec::new();
+        while *next < self.homes.len() && some.len() < most {
+            let home = &mut self.homes[*next];
+            let is_wanted = wanted(home);
+            if is_wanted && !home.busy {
+                (home.busy, home.older, home.behind) = (true, 0, false);
+                some.push((*next as u64, home.newest));
+            } else if is_wanted || !some.is_empty() {
+                break;
+            }
+            *next += 1;
+        }
+        some
+    }
+
     fn check(&self, shape: Shape, last: u64, of: &str, get: impl Fn(u64) -> Vec<u8>) {
         for (frag, home) in (0..).zip(&self.homes) {
             let pending = self.pending.iter().find(|(one, _)| *one == frag && last > self.last);
@@ -600,7 +611,7 @@ fn one_run(seed: u64, cuts: usize) -> u64 {
     let end = run.model.borrow().clone();
     assert!(slow.state.borrow().in_flight.is_empty());
     let blocks = run.journal.counters().blocks;
-    left.into_iter().for_each(|cut| cut.is_recovered(shape, &mut rng, &of));
+    left.into_iter().for_each(|cut| cut.recovers(shape, &mut rng, &of));
     let undropped = |home: &Home| home.seq > end.dropped;
     if end.homes.iter().any(undropped) {
         rt.block_on(run.checkpoint(true));
