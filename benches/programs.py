@@ -73,7 +73,12 @@ class System:
             run(ORDO, "mount", "-o", f"scheme={kind},allow_other", self.image, self.mount)
 
     def down(self):
-        subprocess.run(["umount", self.mount], capture_output=True)
+        # A program that has ended may hold its directory for a moment.
+        for _ in range(50):
+            if not os.path.ismount(self.mount) or subprocess.run(["umount", self.mount], capture_output=True).returncode == 0:
+                return
+            time.sleep(0.2)
+        print(f"{self.mount} is still in use, and stays mounted", file=sys.stderr)
 
 
 ORDO_SCHEMES = ("softupdates", "wafs", "block-journal")
@@ -104,7 +109,7 @@ class Programs:
         return time.monotonic() - start
 
     def git(self, at):
-        yield "git clone", self.timed("git", "clone", "-q", "--no-hardlinks", TREE, "clone", cwd=at)
+        yield "git clone", self.timed("git", "-c", "gc.auto=0", "clone", "-q", "--no-hardlinks", TREE, "clone", cwd=at)
         yield "git status", self.timed("git", "-C", "clone", "status", "--short", cwd=at)
 
     def archive_(self, at):
