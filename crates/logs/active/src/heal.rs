@@ -55,44 +55,53 @@ impl Layer {
         wrong: Wrong,
     ) -> Result<Vec<ReadPart>, DiskError> {
         for (first, sum) in wrong.spans {
-            if !self.map.borrow().spans(first..first + 1).any(|known| known == (first, sum)) {
+            let is_known = || self.map.borrow().spans(first..first + 1).any(|known| known == (first, sum));
+            if !is_known() {
                 // It is not known any more.
                 continue;
             }
             // It has no copy. But the read may have failed on the way.
             let (home, len) = (self.home(first), SPAN * self.area.frag);
             let again = self.read_raw(home, len).await?;
-            if crc32c::crc32c(&again) != sum {
+            if crc32c::crc32c(&again) == sum {
+                put(&mut parts, (home.0 - at.0) as usize, &again);
+            } else if is_known() {
                 return Err(DiskError::new(DiskOp::Read, home, len, Cause::Rot));
             }
-            put(&mut parts, (home.0 - at.0) as usize, &again);
         }
         for frag in wrong.frags {
-            // The entry may have gone while the disk was read: then there is nothing to compare with.
-            let Some(entry) = self.map.borrow().get(frag) else { continue };
-            let home = self.home(frag);
-            let right = match self.copy_of(entry).await {
-                Some(copy) => {
-                    // If it cannot be written, the next read is served from the copy, too.
-                    let _ = self.heal(frag, entry, &copy).await;
-                    copy
-                }
-                // The first read may have failed on the way.
-                None => match self.right(home, entry.sum).await {
-                    Some(block) => block,
-                    None => match self.replica_of(frag, entry.sum).await {
-                        Some(replica) => {
-                            // As above.
-                            let _ = self.heal(frag, entry, &replica).await;
-                            replica
-                        }
-                        None => return Err(DiskError::new(DiskOp::Read, home, self.area.frag, Cause::Rot)),
-                    },
-                },
-            };
-            put(&mut parts, (home.0 - at.0) as usize, &right);
+            if let Some(right) = self.newest(frag).await? {
+                put(&mut parts, (self.home(frag).0 - at.0) as usize, &right);
+            }
         }
         Ok(parts)
+    }
+
+    /// The newest bytes of a fragment, from wherever they are right, and the home healed. `None`: it has no entry any
+    /// more, so there is nothing to compare with.
+    async fn newest(&self, frag: Frag) -> Result<Option<Block>, DiskError> {
+        loop {
+            let Some(entry) = self.map.borrow().get(frag) else { return Ok(None) };
+            let home = self.home(frag);
+            if let Some(copy) = self.copy_of(entry).await {
+                // If it cannot be written, the next read is served from the copy, too.
+                let _ = self.heal(frag, entry, &copy).await;
+                return Ok(Some(copy));
+            }
+            // The first read may have failed on the way.
+            if let Some(block) = self.right(home, entry.sum).await {
+                return Ok(Some(block));
+            }
+            if let Some(replica) = self.replica_of(frag, entry.sum).await {
+                // As above.
+                let _ = self.heal(frag, entry, &replica).await;
+                return Ok(Some(replica));
+            }
+            // Meanwhile the home may have got the bytes and the journal the copy's place, or a newer transaction both.
+            if self.map.borrow().get(frag) == Some(entry) {
+                return Err(DiskError::new(DiskOp::Read, home, self.area.frag, Cause::Rot));
+            }
+        }
     }
 
     /// Writes the right bytes home, unless something is being written there, or is about to be. Returns whether it was
