@@ -1,9 +1,9 @@
 //! Virtual checkpoints: homes that lack bytes which only a copy has, and how they get them (logs-active-9).
 //!
-//! The journal checkpoints its blocks as if the disk had nothing but homes. The write of a home whose bytes a group
-//! journal has is not done: the map tells that the copy has them, and the map is what is checkpointed. A home gets its
-//! bytes when its copy is about to be overwritten, when there is nothing else to do, and before the volume is
-//! unmounted.
+//! The journal checkpoints its blocks as if the disk had nothing but homes. The write of a home is left out if a group
+//! journal has its bytes and is likely to get newer ones before the line comes ([`crate::cleaner`]): the map tells that
+//! the copy has them, and the map is what is checkpointed. A home gets its bytes from the cleaner, when there is
+//! nothing else to do, and before the volume is unmounted.
 
 use crate::layer::{Active, Layer};
 use crate::map::{Entry, Frag};
@@ -17,8 +17,8 @@ const TOGETHER: usize = 256;
 /// Fragments that go home at once; and when there is nothing else to do: few, as a reader may come.
 const SOME: usize = 1024;
 const FEW: usize = 64;
-/// Runs of fragments that go home at the same time when somebody waits for it: the queue of the disk sorts them, so
-/// that its arm does not go to and fro between each copy and its home.
+/// Runs of fragments that go home at the same time when a caller waits for it, or will soon: the queue of the disk
+/// sorts them, so that its arm does not go to and fro between each copy and its home.
 pub(crate) const AT_ONCE: usize = 64;
 
 impl Layer {
@@ -44,7 +44,7 @@ impl Layer {
             return Ok(());
         }
         self.disk.write(self.home(frag), vec![home_part(&right)], false).await?;
-        self.was_carried(&[entry]);
+        self.was_carried([entry]);
         Ok(())
     }
 
@@ -136,7 +136,7 @@ impl Layer {
             let mut map = self.map.borrow_mut();
             // The same bytes may have been committed again meanwhile, to another copy: both stay for now.
             let newest = now.iter().filter_map(|(frag, ..)| map.get(*frag));
-            self.was_carried(&now.iter().map(|(_, entry, _)| *entry).chain(newest).collect::<Vec<_>>());
+            self.was_carried(now.iter().map(|(_, entry, _)| *entry).chain(newest));
             for (frag, entry, _) in now {
                 map.came_home(*frag, entry.sum, entry.data);
             }

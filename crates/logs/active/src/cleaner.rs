@@ -50,12 +50,12 @@ impl Carried {
 
 impl Layer {
     /// A write has brought the bytes of these entries home.
-    pub(crate) fn was_carried(&self, entries: &[Entry]) {
+    pub(crate) fn was_carried(&self, entries: impl IntoIterator<Item = Entry>) {
         let mut carried = self.carried.borrow_mut();
         carried.count += 1;
         let count = carried.count;
-        for copy in entries.iter().filter_map(|entry| entry.copy).filter(|_| self.volatile) {
-            carried.places.insert((copy.get() - 1) / self.area.blocks, count);
+        for copy in entries.into_iter().filter_map(|entry| entry.copy).filter(|_| self.volatile) {
+            carried.places.insert(self.place_with(copy), count);
         }
     }
 
@@ -73,6 +73,11 @@ impl Layer {
     pub(crate) fn is_all_carried_durable(&self) -> bool {
         let carried = self.carried.borrow();
         !self.volatile || carried.durable == carried.count
+    }
+
+    /// The place in which a copy lies.
+    pub(crate) fn place_with(&self, copy: CopyNo) -> u32 {
+        (copy.get() - 1) / self.area.blocks
     }
 
     /// The blocks of the group journals in these bytes of the journal's range.
@@ -106,7 +111,7 @@ impl Layer {
             return true;
         }
         let (map, carried) = (self.map.borrow(), self.carried.borrow());
-        let is_loose = |copy: CopyNo| carried.places.contains_key(&((copy.get() - 1) / self.area.blocks));
+        let is_loose = |copy: CopyNo| carried.places.contains_key(&self.place_with(copy));
         self.copies_in(bytes).into_iter().all(|copy| map.only_in(copy).is_none() && !is_loose(copy))
     }
 
@@ -138,8 +143,7 @@ impl Layer {
 
     /// The line does not come to this copy soon.
     pub(crate) fn lasts(&self, copy: CopyNo) -> bool {
-        let place = (copy.get() - 1) / self.area.blocks;
-        let Some(piece) = self.groups.borrow().piece_of(place) else { return false };
+        let Some(piece) = self.groups.borrow().piece_of(self.place_with(copy)) else { return false };
         let pieces = self.area.pieces();
         (piece + pieces - self.line.get().min(pieces)) % pieces > pieces / 8 * NEXT
     }

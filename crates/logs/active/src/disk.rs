@@ -531,7 +531,7 @@ impl Layer {
             let came: Vec<Entry> = sorted.lands.iter().filter_map(lacked).collect();
             // The journal may have dropped what the copies have: they stay until this is durable (logs-active-9).
             if !came.is_empty() {
-                self.was_carried(&came);
+                self.was_carried(came);
             }
             for (frag, sum) in &sorted.new {
                 map.learn(*frag, *sum);

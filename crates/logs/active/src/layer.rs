@@ -582,10 +582,9 @@ impl Layer {
             }
         }
         all(writes).await?;
-        match change.pages.is_empty() {
-            false => self.disk.flush().await?,
-            // A root without pages takes entries away, too: their homes have what only copies had (logs-active-9).
-            true => self.make_carried_durable().await?,
+        // A tree that has changed has a page. Without one a new journal begins, and everything is at home.
+        if !change.pages.is_empty() {
+            self.disk.flush().await?;
         }
         // Its twin, too: the root before would bring back entries that had to go (logs-active-1).
         let write = |at| {

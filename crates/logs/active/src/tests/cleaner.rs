@@ -6,7 +6,7 @@ use super::*;
 fn piece(open: &Open, frag: u64) -> u32 {
     let layer = &open.active.0;
     let copy = layer.map.borrow().get(frag).and_then(|entry| entry.copy).unwrap();
-    layer.groups.borrow().piece_of((copy.get() - 1) / layer.area.blocks).unwrap()
+    layer.groups.borrow().piece_of(layer.place_with(copy)).unwrap()
 }
 
 /// Is it only in its copy?
@@ -96,19 +96,4 @@ fn the_cleaner_brings_home_what_lies_in_a_place_without_an_owner() {
     // A piece may move to that place at any time.
     bed.rt.block_on(open.active.go_home(Homeward::Next)).unwrap();
     assert!(!is_away(&open, last));
-}
-
-#[test]
-fn the_last_entry_of_the_map_goes_when_the_home_has_its_bytes_durably() {
-    let bed = Bed::new();
-    let open = bed.begin(None, ID);
-    open.commit(&bed, &[(5, 1)]);
-    bed.rt.block_on(open.journal.checkpoint(Seq(1))).unwrap();
-    // Bytes of no transaction are about to be written.
-    bed.rt.block_on(open.active.0.void(&[5], &[], false)).unwrap();
-    assert_eq!(open.active.state().mapped, 0);
-    bed.ram.power_cut();
-    let mut home = vec![0; FRAG as usize];
-    bed.ram.peek(5 * FRAG, &mut home);
-    assert_eq!(home, bytes(1));
 }
