@@ -241,6 +241,9 @@ _ordo() {
             ordo__subcmd__help__subcmd__sim,list)
                 cmd="ordo__subcmd__help__subcmd__sim__subcmd__list"
                 ;;
+            ordo__subcmd__help__subcmd__trace,flushes)
+                cmd="ordo__subcmd__help__subcmd__trace__subcmd__flushes"
+                ;;
             ordo__subcmd__help__subcmd__trace,record)
                 cmd="ordo__subcmd__help__subcmd__trace__subcmd__record"
                 ;;
@@ -270,6 +273,9 @@ _ordo() {
                 ;;
             ordo__subcmd__sim,list)
                 cmd="ordo__subcmd__sim__subcmd__list"
+                ;;
+            ordo__subcmd__trace,flushes)
+                cmd="ordo__subcmd__trace__subcmd__flushes"
                 ;;
             ordo__subcmd__trace,record)
                 cmd="ordo__subcmd__trace__subcmd__record"
@@ -1129,8 +1135,22 @@ _ordo() {
             return 0
             ;;
         ordo__subcmd__help__subcmd__trace)
-            opts="record replay"
+            opts="flushes record replay"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ordo__subcmd__help__subcmd__trace__subcmd__flushes)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -1779,7 +1799,7 @@ _ordo() {
             return 0
             ;;
         ordo__subcmd__trace)
-            opts="-h --explain --scheme --layout --set --disk --setup --at-once --seed --svg --json --help record replay"
+            opts="-h --explain --scheme --layout --set --disk --setup --at-once --seed --svg --json --help flushes record replay"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1810,6 +1830,36 @@ _ordo() {
                     return 0
                     ;;
                 --svg)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ordo__subcmd__trace__subcmd__flushes)
+            opts="-h --scheme --set --disk --seed --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --scheme)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --set)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --disk)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --seed)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -285,20 +285,27 @@ complete -c ordo -n "__fish_ordo_using_subcommand crash" -l list-disks -d 'List 
 complete -c ordo -n "__fish_ordo_using_subcommand crash" -l list-workloads -d 'List the scripts and sets'
 complete -c ordo -n "__fish_ordo_using_subcommand crash" -l json -d 'One JSON document'
 complete -c ordo -n "__fish_ordo_using_subcommand crash" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c ordo -n "__fish_ordo_using_subcommand trace; and not __fish_seen_subcommand_from record replay" -l scheme -d 'The scheme (ordo schemes) [default: softupdates]' -r
-complete -c ordo -n "__fish_ordo_using_subcommand trace; and not __fish_seen_subcommand_from record replay" -l layout -d 'The layout of the volume [default: ffs]' -r -f -a "ffs\t'UFS: the fast file system'
+complete -c ordo -n "__fish_ordo_using_subcommand trace; and not __fish_seen_subcommand_from flushes record replay" -l scheme -d 'The scheme (ordo schemes) [default: softupdates]' -r
+complete -c ordo -n "__fish_ordo_using_subcommand trace; and not __fish_seen_subcommand_from flushes record replay" -l layout -d 'The layout of the volume [default: ffs]' -r -f -a "ffs\t'UFS: the fast file system'
 lfs\t'A log-structured volume, which takes no scheme'"
-complete -c ordo -n "__fish_ordo_using_subcommand trace; and not __fish_seen_subcommand_from record replay" -l set -d 'allocinit=, logmode=, data= and commit= as mount -o has them; log=separate: the log on a second disk' -r
-complete -c ordo -n "__fish_ordo_using_subcommand trace; and not __fish_seen_subcommand_from record replay" -l disk -d 'The disk (ordo crash --list-disks)' -r
-complete -c ordo -n "__fish_ordo_using_subcommand trace; and not __fish_seen_subcommand_from record replay" -l setup -d 'A call to make before, which is then made durable; may be given several times, in order' -r
-complete -c ordo -n "__fish_ordo_using_subcommand trace; and not __fish_seen_subcommand_from record replay" -l seed -d 'Seed of the random numbers' -r
-complete -c ordo -n "__fish_ordo_using_subcommand trace; and not __fish_seen_subcommand_from record replay" -l svg -d 'Also draw a picture' -r -F
-complete -c ordo -n "__fish_ordo_using_subcommand trace; and not __fish_seen_subcommand_from record replay" -l explain -d 'Explains one call'
-complete -c ordo -n "__fish_ordo_using_subcommand trace; and not __fish_seen_subcommand_from record replay" -l at-once -d 'When the call has returned, write every buf at once in arbitrary order, as if memory were short'
-complete -c ordo -n "__fish_ordo_using_subcommand trace; and not __fish_seen_subcommand_from record replay" -l json -d 'One JSON document'
-complete -c ordo -n "__fish_ordo_using_subcommand trace; and not __fish_seen_subcommand_from record replay" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c ordo -n "__fish_ordo_using_subcommand trace; and not __fish_seen_subcommand_from record replay" -a "record" -d 'Records what is done to a mount, until Ctrl-C or until it is unmounted'
-complete -c ordo -n "__fish_ordo_using_subcommand trace; and not __fish_seen_subcommand_from record replay" -a "replay" -d 'Does again what ordo trace record recorded, on a modelled drive in virtual time'
+complete -c ordo -n "__fish_ordo_using_subcommand trace; and not __fish_seen_subcommand_from flushes record replay" -l set -d 'allocinit=, logmode=, data= and commit= as mount -o has them; log=separate: the log on a second disk' -r
+complete -c ordo -n "__fish_ordo_using_subcommand trace; and not __fish_seen_subcommand_from flushes record replay" -l disk -d 'The disk (ordo crash --list-disks)' -r
+complete -c ordo -n "__fish_ordo_using_subcommand trace; and not __fish_seen_subcommand_from flushes record replay" -l setup -d 'A call to make before, which is then made durable; may be given several times, in order' -r
+complete -c ordo -n "__fish_ordo_using_subcommand trace; and not __fish_seen_subcommand_from flushes record replay" -l seed -d 'Seed of the random numbers' -r
+complete -c ordo -n "__fish_ordo_using_subcommand trace; and not __fish_seen_subcommand_from flushes record replay" -l svg -d 'Also draw a picture' -r -F
+complete -c ordo -n "__fish_ordo_using_subcommand trace; and not __fish_seen_subcommand_from flushes record replay" -l explain -d 'Explains one call'
+complete -c ordo -n "__fish_ordo_using_subcommand trace; and not __fish_seen_subcommand_from flushes record replay" -l at-once -d 'When the call has returned, write every buf at once in arbitrary order, as if memory were short'
+complete -c ordo -n "__fish_ordo_using_subcommand trace; and not __fish_seen_subcommand_from flushes record replay" -l json -d 'One JSON document'
+complete -c ordo -n "__fish_ordo_using_subcommand trace; and not __fish_seen_subcommand_from flushes record replay" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c ordo -n "__fish_ordo_using_subcommand trace; and not __fish_seen_subcommand_from flushes record replay" -a "flushes" -d 'Counts the writes and flushes that the disk gets for each promise'
+complete -c ordo -n "__fish_ordo_using_subcommand trace; and not __fish_seen_subcommand_from flushes record replay" -a "record" -d 'Records what is done to a mount, until Ctrl-C or until it is unmounted'
+complete -c ordo -n "__fish_ordo_using_subcommand trace; and not __fish_seen_subcommand_from flushes record replay" -a "replay" -d 'Does again what ordo trace record recorded, on a modelled drive in virtual time'
+complete -c ordo -n "__fish_ordo_using_subcommand trace; and __fish_seen_subcommand_from flushes" -l scheme -d 'Schemes (ordo schemes), among them lfs [default: all]' -r
+complete -c ordo -n "__fish_ordo_using_subcommand trace; and __fish_seen_subcommand_from flushes" -l set -d 'allocinit=, logmode=, data= and commit= as mount -o has them; log=separate: the log on a second disk' -r
+complete -c ordo -n "__fish_ordo_using_subcommand trace; and __fish_seen_subcommand_from flushes" -l disk -d 'The disk (ordo crash --list-disks)' -r
+complete -c ordo -n "__fish_ordo_using_subcommand trace; and __fish_seen_subcommand_from flushes" -l seed -d 'Seed of the random numbers' -r
+complete -c ordo -n "__fish_ordo_using_subcommand trace; and __fish_seen_subcommand_from flushes" -l json -d 'One JSON list'
+complete -c ordo -n "__fish_ordo_using_subcommand trace; and __fish_seen_subcommand_from flushes" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ordo -n "__fish_ordo_using_subcommand trace; and __fish_seen_subcommand_from record" -s o -l output -d 'The file to write, which must not lie on the mount; - is standard output' -r -F
 complete -c ordo -n "__fish_ordo_using_subcommand trace; and __fish_seen_subcommand_from record" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ordo -n "__fish_ordo_using_subcommand trace; and __fish_seen_subcommand_from replay" -l scheme -d 'Schemes (ordo schemes), among them lfs' -r
@@ -366,5 +373,6 @@ complete -c ordo -n "__fish_ordo_using_subcommand help; and __fish_seen_subcomma
 complete -c ordo -n "__fish_ordo_using_subcommand help; and __fish_seen_subcommand_from wafs" -f -a "reclaim" -d 'Frees the space of all records below one'
 complete -c ordo -n "__fish_ordo_using_subcommand help; and __fish_seen_subcommand_from wafs" -f -a "serve" -d 'Serves a log to many programs at once, through a Unix socket'
 complete -c ordo -n "__fish_ordo_using_subcommand help; and __fish_seen_subcommand_from sim" -f -a "list" -d 'Lists the traces that are made here, or those that were recorded, and what they are like'
+complete -c ordo -n "__fish_ordo_using_subcommand help; and __fish_seen_subcommand_from trace" -f -a "flushes" -d 'Counts the writes and flushes that the disk gets for each promise'
 complete -c ordo -n "__fish_ordo_using_subcommand help; and __fish_seen_subcommand_from trace" -f -a "record" -d 'Records what is done to a mount, until Ctrl-C or until it is unmounted'
 complete -c ordo -n "__fish_ordo_using_subcommand help; and __fish_seen_subcommand_from trace" -f -a "replay" -d 'Does again what ordo trace record recorded, on a modelled drive in virtual time'

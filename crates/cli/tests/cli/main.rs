@@ -7,6 +7,7 @@ mod contents;
 mod crash;
 mod disks;
 mod explained;
+mod flushes;
 mod generated;
 mod inside;
 mod interrupted;

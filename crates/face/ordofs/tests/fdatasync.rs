@@ -2,19 +2,22 @@
 
 mod common;
 
-use common::{fresh, mount_on};
+use common::fresh;
+use ordo_buf::{LogKind, Role};
+use ordo_workload::random::{Outcome, Player};
 use ordofs::disk::{Counted, RamDisk, Requests};
 use ordofs::path::{Held, resolve};
 use ordofs::rt::Rt;
+use ordofs::schemes::{DataMode, Settings};
 use ordofs::vfs::{Caller, FileSystem, Mode, SetAttr};
-use ordofs::{Fs, MountOptions, Mounted};
+use ordofs::{Fs, MountOptions, Mounted, Tuning};
 use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
 
 const SIZE: u64 = 16 << 20;
-/// Schemes that keep their metadata without a log.
-const SCHEMES: [&str; 9] = [
+/// Schemes that keep their metadata without a log, and those with a log of transactions.
+const SCHEMES: [&str; 12] = [
     "sync",
     "async",
     "softupdates",
@@ -24,7 +27,15 @@ const SCHEMES: [&str; 9] = [
     "chains",
     "chains-barrier-cb",
     "chains-cb",
+    "journal-file",
+    "wafs",
+    "block-journal",
 ];
+
+/// The kind of log that the volume of this scheme must have.
+fn log_of(scheme: &str) -> Option<LogKind> {
+    ordofs::schemes::by_name(scheme).and_then(|known| known.wants_log())
+}
 
 struct Bed {
     rt: Rt,
@@ -36,10 +47,22 @@ struct Bed {
 impl Bed {
     /// A volume with a file of 64 KiB, all of it durable.
     fn new(scheme: &str) -> Bed {
+        Bed::with(scheme, DataMode::default())
+    }
+
+    /// The same, with the contents of files treated so.
+    fn with(scheme: &str, data: DataMode) -> Bed {
         let rt = Rt::virtual_time(1);
-        let ram = fresh(&rt, common::SHAPES[0], SIZE).volatile(true);
+        let ram = fresh(&rt, common::SHAPES[0], SIZE);
+        if let Some(kind) = log_of(scheme) {
+            Tuning::for_log(kind).apply_on(&rt, Rc::new(ram.clone())).expect("there is room for a log");
+        }
+        let ram = ram.volatile(true);
         let (counted, requests) = Counted::count(Rc::new(ram.clone()));
-        let mounted = mount_on(&rt, &ram, counted, scheme);
+        let settings = Settings { data: Some(data), ..Settings::default() };
+        let options = MountOptions { scheme: Some(scheme.into()), settings, ..MountOptions::default() };
+        let mounted = rt.block_on(Mounted::mount(&rt, common::located(&ram, counted), &options));
+        let mounted = mounted.expect("the volume can be mounted");
         let bed = Bed { rt, ram, mounted, requests };
         bed.rt.block_on(async {
             let file = ordo_workload::Session::new(&**bed.mounted.fs()).write_file("file", &[1; 64 << 10]).await;
@@ -68,6 +91,14 @@ impl Bed {
 
     /// The power is cut; what a mount under `async` shows of the file: its size and its mode.
     fn after_a_cut(self) -> (u64, u16) {
+        let (rt, mounted) = self.cut();
+        let held = rt.block_on(resolve(mounted.fs(), b"file", true)).expect("it is there");
+        let attr = held.attr();
+        (attr.size, attr.mode.bits())
+    }
+
+    /// The power is cut; a mount under `async`.
+    fn cut(self) -> (Rt, Mounted) {
         let Bed { rt, ram, mounted, .. } = self;
         ram.power_cut();
         rt.drop_tasks();
@@ -75,9 +106,7 @@ impl Bed {
         let options = MountOptions { scheme: Some("async".into()), read_only: true, ..MountOptions::default() };
         let mounted = rt.block_on(Mounted::mount(&rt, common::located(&ram, Rc::new(ram.clone())), &options));
         let mounted = mounted.expect("it can be read");
-        let held = rt.block_on(resolve(mounted.fs(), b"file", true)).expect("it is there");
-        let attr = held.attr();
-        (attr.size, attr.mode.bits())
+        (rt, mounted)
     }
 }
 
@@ -94,6 +123,10 @@ fn an_overwrite_costs_one_write_and_one_flush() {
             bed.write(8192 * round, 8192);
             // Nothing is known of the inode before the first.
             let cost = bed.fdatasync();
+            if round == 0 && log_of(scheme).is_some() {
+                // A journal knows what is new of an inode by its place, which it writes later.
+                bed.rt.block_on(bed.mounted.fs().syncfs()).expect("the disk is well");
+            }
             assert!(round == 0 || cost == (1, 1), "{scheme}, round {round}: {cost:?}");
         }
     }
@@ -115,4 +148,68 @@ fn a_new_size_and_a_new_mode_are_durable_after_it() {
         bed.fdatasync();
         assert_eq!(bed.after_a_cut(), ((64 << 10) + 100, 0o640), "{scheme}");
     }
+}
+
+/// A journal may write the inode's block as it was in the last transaction: that such an image has landed does not make
+/// a newer mode durable.
+#[test]
+fn an_image_of_an_older_transaction_is_no_proof() {
+    for scheme in SCHEMES.into_iter().filter(|scheme| log_of(scheme).is_some()) {
+        let bed = Bed::new(scheme);
+        bed.write(0, 8192);
+        bed.fdatasync();
+        let (fs, file) = (bed.mounted.fs(), bed.file());
+        bed.rt.block_on(fs.fsync(file.node(), false)).expect("the disk is well");
+        let set = SetAttr { mode: Some(Mode::new(0o640)), ..SetAttr::default() };
+        bed.rt.block_on(fs.setattr(file.node(), &set)).expect("it is ours");
+        drop(file);
+        let cache = bed.mounted.cache();
+        let inodes: Vec<_> = cache.unsettled().into_iter().filter(|buf| buf.kind() == Role::InodeBlock).collect();
+        cache.write_soon(&inodes);
+        bed.rt.block_on(cache.queue().flush()).expect("the disk is well");
+        assert!(inodes.iter().any(|buf| buf.is_dirty()), "{scheme}: the image had all of it");
+        bed.fdatasync();
+        assert_eq!(bed.after_a_cut(), (64 << 10, 0o640), "{scheme}");
+    }
+}
+
+/// The name of a directory above is durable with the contents, although the file's inode has nothing new but times.
+#[test]
+fn a_new_name_above_is_durable_after_it() {
+    for scheme in SCHEMES.into_iter().filter(|scheme| log_of(scheme).is_some()) {
+        let bed = Bed::new(scheme);
+        let fs = bed.mounted.fs();
+        let mut player = Player::new(&**fs, who());
+        for line in [
+            "mkdir /old",
+            "rename /file /old/file replace",
+            "fsync /old/file data",
+            "sync",
+            "write /old/file 0 8192 7",
+            "rename /old /new replace",
+            "fsync /new/file data",
+        ] {
+            let done = bed.rt.block_on(player.apply(&line.parse().expect("it is an operation")));
+            assert!(!matches!(done, Outcome::Refused(_) | Outcome::Failed(_)), "{scheme}: {line}: {done:?}");
+        }
+        drop(player);
+        let (rt, mounted) = bed.cut();
+        rt.block_on(resolve(mounted.fs(), b"new/file", true)).unwrap_or_else(|_| panic!("{scheme}: the name is lost"));
+    }
+}
+
+/// With `data=journal` the log is the place of the contents.
+#[test]
+fn contents_that_belong_into_the_log_are_forced() {
+    let bed = Bed::with("block-journal", DataMode::Journal);
+    for byte in [8, 9] {
+        let (fs, file) = (bed.mounted.fs(), bed.file());
+        bed.rt.block_on(fs.write(&who(), file.node(), 0, &[byte; 8192])).expect("it fits");
+        bed.fdatasync();
+        bed.rt.block_on(async { if byte == 8 { fs.syncfs().await } else { Ok(()) } }).expect("the disk is well");
+    }
+    let (rt, mounted) = bed.cut();
+    let held = rt.block_on(resolve(mounted.fs(), b"file", true)).expect("it is there");
+    let read = rt.block_on(mounted.fs().read(held.node(), 0, 8192)).expect("it can be read");
+    assert!(read.iter().flat_map(|part| part.iter()).all(|byte| *byte == 9));
 }

@@ -43,6 +43,7 @@ mod fate;
 pub mod faults;
 pub mod features;
 mod fingerprint;
+pub mod flushes;
 mod id;
 mod one_cut;
 mod oracle;

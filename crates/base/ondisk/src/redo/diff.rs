@@ -4,7 +4,9 @@ use super::Piece;
 
 /// Most equal bytes between two differences that are still stored in one piece, because that is shorter.
 const GAP: usize = 6;
-/// Bytes compared at a time.
+/// Bytes compared at a time: most of a block is the same in both states, and long stretches are compared fast.
+const STRETCH: usize = 1024;
+/// The same in a stretch that differs.
 const WORD: usize = 32;
 
 /// The pieces of `now` that differ from `before`; both have the same length.
@@ -20,14 +22,25 @@ pub fn differences(before: &[u8], now: &[u8]) -> Vec<Piece> {
             }
         }
     };
-    for (start, (old, new)) in (0..).step_by(WORD).zip(before.chunks(WORD).zip(now.chunks(WORD))) {
-        if old != new {
-            let unequal = (start..).zip(old.iter().zip(new)).filter(|(_, (a, b))| a != b);
-            unequal.for_each(|(at, _)| differs(at));
+    for (at, old, new) in unequal(0, before, now, STRETCH) {
+        for (at, old, new) in unequal(at, old, new, WORD) {
+            let bytes = (at..).zip(old.iter().zip(new)).filter(|(_, (a, b))| a != b);
+            bytes.for_each(|(at, _)| differs(at));
         }
     }
     pieces.extend(open.map(|(from, to)| piece(now, from, to)));
     pieces
+}
+
+/// The parts of `len` bytes that differ, each with its place; the first lies at `start`.
+fn unequal<'a>(
+    start: usize,
+    before: &'a [u8],
+    now: &'a [u8],
+    len: usize,
+) -> impl Iterator<Item = (usize, &'a [u8], &'a [u8])> {
+    let parts = before.chunks(len).zip(now.chunks(len));
+    (start..).step_by(len).zip(parts).filter(|(_, (old, new))| old != new).map(|(at, (old, new))| (at, old, new))
 }
 
 /// The non-zero pieces of `now`.
@@ -53,5 +66,20 @@ mod tests {
         assert_eq!(at(differences(&before, &now)), expected);
         assert_eq!(at(pieces_of(&now)), expected);
         assert_eq!(differences(&now, &now), []);
+    }
+
+    /// Wherever the differences lie among stretches and words, and in a last one that is not whole.
+    #[test]
+    fn pieces_are_found_at_the_ends_of_stretches_and_words() {
+        let len = 3 * STRETCH + 70;
+        let edges = [0, 31, 32, 1023, 1024, 1055, 1056, 2047, 2048, 3071, 3072, 3135, 3136, len - 1];
+        for first in edges {
+            for second in edges.into_iter().filter(|second| *second > first + GAP + 1) {
+                let (before, mut now) = (vec![7; len], vec![7; len]);
+                (now[first], now[second]) = (1, 2);
+                let found: Vec<_> = differences(&before, &now).into_iter().map(|p| (p.at, p.bytes)).collect();
+                assert_eq!(found, [(first as u32, vec![1]), (second as u32, vec![2])]);
+            }
+        }
     }
 }

@@ -4,6 +4,7 @@
 //! records what is done to a mount, `replay` does it again on a modelled drive.
 
 mod columns;
+mod flushes;
 mod parse;
 mod picture;
 mod record;
@@ -76,6 +77,7 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
+    Flushes(flushes::Args),
     Record(record::Args),
     Replay(replay::Args),
 }
@@ -104,6 +106,7 @@ pub(crate) fn a_create(scheme: &str) -> anyhow::Result<(String, String)> {
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Outcome {
     match &args.command {
+        Some(Command::Flushes(args)) => flushes::run(args),
         Some(Command::Record(args)) => record::run(args),
         Some(Command::Replay(args)) => replay::run(args),
         None => explain(args),

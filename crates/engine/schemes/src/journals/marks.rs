@@ -10,20 +10,26 @@ use std::collections::VecDeque;
 /// Positions in a log, oldest first, each with its transaction.
 pub(super) struct Marks<P> {
     all: RefCell<VecDeque<(Txn, P)>>,
+    /// The highest transaction that was noted.
+    newest: Cell<Txn>,
     end: Cell<P>,
 }
 
 impl<P: Copy> Marks<P> {
     /// Of a log without a transaction, whose first one will begin at `end`.
     pub(super) fn new(end: P) -> Marks<P> {
-        Marks { all: RefCell::default(), end: Cell::new(end) }
+        Marks { all: RefCell::default(), newest: Cell::default(), end: Cell::new(end) }
     }
 
     /// The transaction `txn` is durable: it begins at `place`, and the next one at `end`. One with its number that was
     /// there before is not needed.
     pub(super) fn note(&self, txn: Txn, place: P, end: P) {
         let mut marks = self.all.borrow_mut();
-        marks.retain(|(known, _)| *known != txn);
+        // A log holds many transactions, and hardly ever one twice.
+        if txn <= self.newest.get() {
+            marks.retain(|(known, _)| *known != txn);
+        }
+        self.newest.set(self.newest.get().max(txn));
         marks.push_back((txn, place));
         self.end.set(end);
     }
@@ -53,6 +59,10 @@ mod tests {
         assert_eq!(marks.forget(Txn(3)), 40);
         marks.note(Txn(4), 44, 48);
         assert_eq!(marks.forget(Txn(4)), 44);
+        // A later one does not change that.
+        marks.note(Txn(5), 48, 50);
+        marks.note(Txn(4), 50, 52);
+        assert_eq!((marks.forget(Txn(4)), marks.forget(Txn(5)), marks.all.borrow().len()), (48, 48, 2));
     }
 
     /// marks-1: transaction 5 has records from 48 on, and is not durable.

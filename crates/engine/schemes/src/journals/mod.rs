@@ -26,6 +26,9 @@
 //! Q8. Behind each transaction that lists files without a name, the log has room for one more transaction with only
 //!     these lists: what a replay writes before it frees such files (fsck-redo-5). Otherwise a crash could leave a
 //!     log that cannot be replayed. A transaction without that room is not written, as if it did not fit.
+//! Q9. An fsync does not force the log if the log has nothing for it: what is new of the inode is at home, nothing of
+//!     the file that belongs into the log is undurable, and all names are durable. That an image with it has landed is
+//!     no proof: a stable image may have gone instead (Q2), so the transaction of what it lacked must be durable, too.
 
 mod blocks;
 mod gate;
@@ -107,6 +110,8 @@ struct State {
     ripening: Vec<Ticket>,
     /// All transactions up to this one are durable.
     durable: Txn,
+    /// The last transaction in which a name was added, removed or changed.
+    named: Txn,
     /// The last transaction in the log, if it lists anything. Its lists must stay in the log until another transaction
     /// replaces them, even if few of them are left in memory (Q5).
     lists: Option<Lists>,
@@ -156,6 +161,7 @@ impl<L: Log> Journal<L> {
             tickets: Vec::new(),
             ripening: Vec::new(),
             durable: Txn(0),
+            named: Txn(0),
             lists: None,
             wanted: Txn(0),
             at_work: false,
@@ -203,6 +209,12 @@ impl<L: Log> Journal<L> {
         if first && block.kind() == Role::Data && !self.logs(Role::Data) && self.has(Rule::DataBeforeLog) {
             self.shared.state.borrow_mut().data.push(Landing::of(block));
         }
+    }
+
+    /// Q9: the news of an inode, whose block is `inode`, or some name is not known to be durable.
+    fn has_news(&self, inode: &BufRef, news: &Landing) -> bool {
+        let state = self.shared.state.borrow();
+        !news.is_done() || state.named > state.durable || state.members.lacks(inode, news) > state.durable
     }
 
     /// Makes everything done so far durable in the log.

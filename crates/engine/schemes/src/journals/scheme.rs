@@ -136,7 +136,11 @@ impl<L: Log + 'static> Scheme for Journal<L> {
     fn step(&self, _cache: &Rc<Cache>, op: Op, step: Step<'_>) -> Answer {
         {
             let mut state = self.shared.state.borrow_mut();
-            state.gate.does(op, done_by(&step));
+            let done = done_by(&step);
+            state.gate.does(op, done);
+            if done == Done::Names {
+                state.named = state.running;
+            }
             state.counts.changes += changes_of(&step);
             state.counts.of_blocks += blocks_of(&step);
         }
@@ -191,11 +195,15 @@ impl<L: Log + 'static> Scheme for Journal<L> {
             let cache = cache.clone();
             return Must::Wait(Box::pin(async move { cache.write_all(contents).await }));
         }
+        let log_has_something = self.has_news(inode, news) || contents.iter().any(|buf| self.logs(buf.kind()));
         contents.retain(|buf| !self.logs(buf.kind()));
         // The log is checked only after the contents are durable: a size over them must not be durable first.
         let (shared, cache) = (self.shared.clone(), cache.clone());
         Must::Wait(Box::pin(async move {
             cache.write_all(contents).await?;
+            if !log_has_something {
+                return Ok(());
+            }
             let upto = shared.now();
             Shared::durable(&shared, &cache, upto).await
         }))

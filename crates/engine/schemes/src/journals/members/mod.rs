@@ -10,7 +10,7 @@
 //!     (a batch has a summary). It may leave once the transaction is durable.
 
 use super::Txn;
-use ordo_buf::{BufRef, ImageNo};
+use ordo_buf::{BufRef, ImageNo, Landing};
 use ordo_disk::{DiskOff, Image};
 use std::rc::Rc;
 
@@ -34,6 +34,8 @@ struct Member {
     last: Txn,
     /// Images being written home, each with the last transaction in it.
     sent: Vec<(ImageNo, Txn)>,
+    /// The last image that went home as the stable state, and the last transaction that it lacked.
+    older: Option<(ImageNo, Txn)>,
 }
 
 impl Member {
@@ -141,6 +143,7 @@ impl Members {
                     low: None,
                     last: Txn::default(),
                     sent: Vec::new(),
+                    older: None,
                 };
                 let index = self.free.pop().unwrap_or_else(|| {
                     self.all.push(None);
@@ -233,12 +236,23 @@ impl Members {
         let stable = if stays { None } else { member.stable.take() };
         let (going, txn) = match (newer, stable) {
             (None, _) => (Going::AsIs, member.last),
-            (Some(_), Some(state)) => (Going::Stable(state.image), state.txn),
+            (Some(lacked), Some(state)) => {
+                member.older = Some((image, lacked));
+                (Going::Stable(state.image), state.txn)
+            }
             (Some(txn), None) => return Going::After(txn),
         };
         member.sent.push((image, txn));
         self.on_their_way += 1;
         going
+    }
+
+    /// The last transaction that an image of `buf` with this landing may have lacked. A buf that is no member any more
+    /// lacked nothing that is not durable.
+    pub(super) fn lacks(&self, buf: &BufRef, landing: &Landing) -> Txn {
+        let at = (buf.slot() as usize).wrapping_sub(1);
+        let older = self.all.get(at).and_then(Option::as_ref).and_then(|member| member.older);
+        older.filter(|(image, _)| *image >= landing.image()).map_or(Txn::default(), |(_, txn)| txn)
     }
 
     /// Whether `buf` may be written as it is.

@@ -4,6 +4,8 @@
 //!     carried, or dirty at its beginning.
 //! A2. A wait without progress is a defect of this scheme. It is reported as one (`Error::Bug`), and does not hang.
 //! A3. fsync goes round by round: each writes what its needs can do with now (unmet-order-2), until none is left.
+//! A4. Where contents only replace others, the inode has nothing but times and a size within its blocks: it leaves in
+//!     the round of the contents, and shares their flush.
 
 use super::super::deps::{AllocDep, Deps, DirAdd, InodeDep, Page, PageKind, PageNo, RemId, rems_of};
 use super::super::state::State;
@@ -176,7 +178,7 @@ impl Deps {
     fn fsync_round(&self, wanted: &Wanted) -> Vec<BufRef> {
         let mut advance = Advance::new(self);
         self.contents_round(&mut advance, wanted.ino, &wanted.since);
-        if advance.is_empty() {
+        if advance.is_empty() || self.is_overwritten(wanted) {
             self.inode_round(&mut advance, wanted.ino, &wanted.inode);
         }
         if advance.is_empty() {
@@ -188,6 +190,12 @@ impl Deps {
             wanted.replaced.iter().for_each(|id| advance.name(*id));
         }
         advance.bufs()
+    }
+
+    /// Nothing of the inode is held, and none of the contents hold anything: they need no order (A4).
+    fn is_overwritten(&self, wanted: &Wanted) -> bool {
+        let plain = |landing: &Landing| landing.buf().is_none_or(|buf| self.find_page(&buf).is_none());
+        self.inode_of(wanted.ino).is_none() && wanted.since.iter().all(plain)
     }
 
     /// Contents and maps; then indirect blocks from the bottom up.

@@ -156,3 +156,25 @@ fn what_is_not_dirty_stays_for_the_next_transaction() {
     assert!(members.has_joined(buf) && members.has_running());
     assert_eq!(members.low(), None);
 }
+
+/// journals-9: the image that landed lacked what the landing waits for.
+#[test]
+fn a_landing_of_an_older_image_lacks_what_the_running_transaction_changed() {
+    let world = world();
+    let (mut members, buf) = (Members::default(), world.buf(Role::InodeBlock));
+    change(&world, &mut members, buf, 1);
+    members.capture(Txn(1), |buf| buf.addr());
+    members.stabilise(Txn(1));
+    let first = Landing::of(buf);
+    assert_eq!(members.lacks(buf, &first), Txn(0), "nothing has left");
+    change(&world, &mut members, buf, 2);
+    let second = Landing::of(buf);
+    assert!(matches!(members.leaving(buf, second.image(), Txn(2)), Going::Stable(_)));
+    assert_eq!(members.lacks(buf, &second), Txn(2));
+    members.capture(Txn(2), |buf| buf.addr());
+    members.stabilise(Txn(2));
+    let later = second.image().next();
+    assert!(matches!(members.leaving(buf, later, Txn(3)), Going::AsIs));
+    members.landed(buf, later);
+    assert_eq!(members.lacks(buf, &second), Txn(0), "it is nobody's member any more");
+}
