@@ -37,7 +37,7 @@ pub use faulty::{Effect, Fault, FaultPlan, Faulty, Injected};
 pub use file::{EngineChoice, FileDisk, FileOptions};
 pub use nbd::{NbdDisk, NbdError, NbdOptions};
 pub use overlay::Overlay;
-pub use queue::{Flag, Meaning, Order, Queue, QueueOptions, Scheduler, Stats, Written};
+pub use queue::{Flag, Meaning, Order, Queue, QueueOptions, Scheduler, Stats, Written, all_durable};
 pub use ram::{Frozen, RamDisk};
 pub use recorder::{Event, RecordedPart, Recorder};
 pub use sim::{Service, SimDisk};

@@ -56,12 +56,13 @@ const ABOVE: &[(&str, &[&str])] = &[
     ("rename over a file, fdatasync", &["sync", "wafs", "async"]),
     ("rename over a file, fsync", &["sync", "wafs"]),
     ("new file, sync", MOUNTED),
-    ("two overwrites at once, fdatasync", UFS),
-    ("two new files at once in two directories, fsync", UFS),
+    (
+        "two new files at once in two directories, fsync",
+        &["sync", "softupdates", "suj", "block-journal", "active", "async"],
+    ),
 ];
 
 /// The schemes that are not only for study.
-const UFS: &[&str] = &["sync", "softupdates", "suj", "journal-file", "wafs", "block-journal", "active", "async"];
 const MOUNTED: &[&str] =
     &["sync", "softupdates", "suj", "journal-file", "wafs", "block-journal", "active", "async", "lfs"];
 

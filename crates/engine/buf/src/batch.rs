@@ -22,7 +22,7 @@
 //!     it, and later batches are behind the gap.
 
 use crate::{BufRef, Cache, Leave, Ready};
-use ordo_disk::{Block, DiskOff, Kind, Order, Tag, Written};
+use ordo_disk::{Block, DiskOff, Kind, Order, Tag, Written, all_durable};
 use ordo_vfs::{Error, Result};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -167,13 +167,6 @@ impl Cache {
     /// The first failure, also one of long ago (B7).
     pub(crate) async fn batches_durable(&self) -> Result<()> {
         let sent = self.batches.borrow().clone();
-        // All are completed first: one flush serves them.
-        for batch in &sent {
-            batch.completed().await.map_err(Error::io)?;
-        }
-        for batch in &sent {
-            batch.durable().await.map_err(Error::io)?;
-        }
-        Ok(())
+        all_durable(&sent).await.map_err(Error::io)
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::buf::{ImageNo, State, Stored};
 use crate::{Boxed, BufRef, Cache, Key, Leave, Ready, Trouble};
-use ordo_disk::{DiskError, DiskOff, Image, Kind, Order, Tag, Written};
+use ordo_disk::{DiskError, DiskOff, Image, Kind, Order, Tag, Written, all_durable};
 use ordo_vfs::{Error, Result};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -120,6 +120,7 @@ impl Cache {
                     }
                 }
             }
+            leaving.iter().for_each(Written::expect_durable);
             for written in &leaving {
                 outcome = outcome.and(written.completed().await.map_err(Error::io));
             }
@@ -131,9 +132,7 @@ impl Cache {
                 }
             }
         }
-        for written in &leaving {
-            outcome = outcome.and(written.durable().await.map_err(Error::io));
-        }
+        outcome = outcome.and(all_durable(&leaving).await.map_err(Error::io));
         outcome = outcome.and(self.batches_durable().await);
         self.settled(outcome).await
     }
@@ -160,9 +159,7 @@ impl Cache {
             outcome = self.gather(unplaced.clone()).await;
             leaving.extend(unplaced.iter().filter_map(|buf| buf.in_flight.borrow().clone()));
         }
-        for written in &leaving {
-            outcome = outcome.and(written.durable().await.map_err(Error::io));
-        }
+        outcome = outcome.and(all_durable(&leaving).await.map_err(Error::io));
         outcome = outcome.and(self.batches_durable().await);
         self.settled(outcome).await
     }

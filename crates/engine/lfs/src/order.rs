@@ -8,7 +8,7 @@ use ordo_buf::{
     Answer, BufRef, Cache, CallKind, Capabilities, CrashLeaves, Defers, Durable, ImageNo, Key, Landing, Leave, Must,
     Op, Places, Promises, Ready, Scheme, Step,
 };
-use ordo_disk::Written;
+use ordo_disk::{Written, all_durable};
 use ordo_ondisk::Ino;
 use ordo_rt::Time;
 use ordo_vfs::{Error, Result};
@@ -135,16 +135,7 @@ impl Log {
     pub(crate) async fn all_durable(&self) -> Result<()> {
         let sent: Vec<Written> = self.sent.borrow().clone();
         let last = if self.keeps("fsync-waits-for-all") { 0 } else { sent.len().saturating_sub(1) };
-        let durable = async {
-            for written in &sent[last..] {
-                written.completed().await?;
-            }
-            for written in &sent[last..] {
-                written.durable().await?;
-            }
-            Ok::<(), ordo_disk::DiskError>(())
-        };
-        if let Err(error) = durable.await {
+        if let Err(error) = all_durable(&sent[last..]).await {
             // Of the ifile, too: what is behind the gap is out of reach for a roll-forward, and no later checkpoint
             // has the blocks of the ifile that were in it.
             let why = format!("{error}, writing the log; the volume is read-only now");

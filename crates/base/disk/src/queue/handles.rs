@@ -72,6 +72,12 @@ impl Written {
         Completed(self)
     }
 
+    /// Its caller will wait for [`Written::durable`], and first for other things: a flush that another caller requests
+    /// meanwhile waits for this write, so that it serves both (queue-7).
+    pub fn expect_durable(&self) {
+        self.state.expect_durable();
+    }
+
     /// Ready when a power cut cannot lose the write any more. Requests a flush if one is needed; concurrent waiters
     /// share it.
     pub fn durable(&self) -> Durable<'_> {
@@ -97,6 +103,23 @@ impl Written {
     pub fn is_durable(&self) -> bool {
         matches!(self.state.stage(), Stage::Durable)
     }
+}
+
+/// Waits until all of these are durable. All are completed first, so that one flush serves them.
+///
+/// # Errors
+/// The first failure; the others were waited for.
+pub async fn all_durable(writes: &[Written]) -> Result<(), DiskError> {
+    writes.iter().for_each(Written::expect_durable);
+    for written in writes {
+        // A failure comes again below.
+        let _ = written.completed().await;
+    }
+    let mut outcome = Ok(());
+    for written in writes {
+        outcome = outcome.and(written.durable().await);
+    }
+    outcome
 }
 
 /// See [`Written::completed`].
@@ -134,6 +157,7 @@ impl Future for Durable<'_> {
             Stage::Durable => return Poll::Ready(Ok(())),
             Stage::Failed(error) | Stage::NotDurable(error) => return Poll::Ready(Err(error)),
             Stage::Completed(number) if self.demand => queue.demand_flush(number),
+            Stage::Pending if self.demand => state.expect_durable(),
             Stage::Pending | Stage::Completed(_) => {}
         }
         state.wake_on_change(cx.waker());

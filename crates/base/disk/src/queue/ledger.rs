@@ -3,7 +3,7 @@
 //! Completions are numbered. A flush, when it begins, records the last number. If it succeeds, everything up to that
 //! number is durable; if it fails, everything up to it that was not durable before never will be (queue-2, queue-3).
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
 use std::task::Waker;
@@ -30,6 +30,8 @@ pub(super) enum Stage {
 /// What a [`super::Written`] and the queue share.
 pub(super) struct WriteState {
     inner: RefCell<(Stage, Waiters)>,
+    /// A caller wants it durable (queue-7).
+    expected: Cell<bool>,
 }
 
 /// Tasks that wait for the next stage. There is nearly always one, which then takes no memory of its own.
@@ -41,7 +43,15 @@ struct Waiters {
 
 impl WriteState {
     pub(super) fn new() -> Rc<WriteState> {
-        Rc::new(WriteState { inner: RefCell::new((Stage::Pending, Waiters::default())) })
+        Rc::new(WriteState { inner: RefCell::new((Stage::Pending, Waiters::default())), expected: Cell::new(false) })
+    }
+
+    pub(super) fn expect_durable(&self) {
+        self.expected.set(true);
+    }
+
+    pub(super) fn is_expected(&self) -> bool {
+        self.expected.get()
     }
 
     pub(super) fn stage(&self) -> Stage {

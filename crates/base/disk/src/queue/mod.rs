@@ -11,8 +11,11 @@
 //!     next one.
 //! Q5. A merged request that fails with an I/O error is tried again piece by piece, so that one bad sector fails only
 //!     the buffer that it belongs to.
-//!
 //! Q6. Ordered writes carry an [`Order`]; its rules are queue-order-1 to queue-order-3.
+//! Q7. A flush waits for the writes that the disk has and that a caller wants durable ([`Written::expect_durable`]),
+//!     not for writes that are sent later. Callers that work at the same time share a flush then: without the rule the
+//!     flush of the first does not cover the write of the second (Q2), and the two stay out of step through all steps
+//!     of an fsync.
 //!
 //! Requests made in one turn of the executor are held back to its end. They are then sent in the order of the scheduler
 //! ([`Scheduler`]), with neighbours merged. On a disk that answers at once (`DiskInfo::immediate`) they are sent at
@@ -36,7 +39,7 @@ use ordo_rt::sync::{Notify, oneshot};
 use ordo_rt::{Rt, Time};
 
 use crate::{Block, Cause, Disk, DiskError, DiskFuture, DiskInfo, DiskOff, DiskOp, Image, ReadPart, Tag};
-pub use handles::{Answer, Completed, Durable, Written};
+pub use handles::{Answer, Completed, Durable, Written, all_durable};
 use ledger::{Join, Stage, WriteState};
 pub use order::{Flag, Meaning, Order};
 use state::{Command, Job, Sent, State};
@@ -227,7 +230,7 @@ impl Queue {
         Written::new(self.0.clone(), state, id)
     }
 
-    /// Makes everything completed so far durable. Does not wait for requests in flight.
+    /// Makes everything completed so far durable. It does not cover requests in flight.
     pub fn flush(&self) -> Answer<()> {
         let mut state = self.0.state.borrow_mut();
         if !state.ledger.is_volatile() {
@@ -394,7 +397,7 @@ impl Inner {
     }
 
     fn start_flush(self: &Rc<Self>) {
-        while self.state.borrow_mut().ledger.begin() {
+        while self.state.borrow_mut().begin_flush() {
             self.state.borrow_mut().stats.flushes += 1;
             let mut flush = self.disk.flush();
             match Pin::new(&mut flush).poll(&mut Context::from_waker(Waker::noop())) {

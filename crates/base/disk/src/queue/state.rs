@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ordo_rt::Time;
 use ordo_rt::sync::Sender;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::ledger::{Ledger, Stage, WriteState};
 use super::order::{Edges, Flag, Freed, Gates, Meaning, Node, Order};
@@ -23,6 +23,8 @@ pub(super) struct State {
     gates: Gates,
     waiting: Waiting,
     pub(super) at_disk: u32,
+    /// The writes that the next flush waits for (queue-7); `None` before it is wanted.
+    flush_waits: Option<FxHashSet<Id>>,
     issued: Id,
     pub(super) ledger: Ledger,
     pub(super) stats: Stats,
@@ -43,6 +45,8 @@ struct Request {
     broken: Option<DiskError>,
     /// Not to be merged again (queue-5).
     alone: bool,
+    /// The disk has it.
+    sent: bool,
     job: Job,
 }
 
@@ -91,6 +95,7 @@ impl State {
             gates: Gates::default(),
             waiting: Waiting::new(scheduler),
             at_disk: 0,
+            flush_waits: None,
             issued: 0,
             ledger: Ledger::new(volatile_cache),
             stats: Stats::default(),
@@ -123,7 +128,8 @@ impl State {
         });
         overlap.add(at.0, at.0 + len, changes, id);
         let (followers, heirs) = (Vec::new(), Vec::new());
-        let request = Request { at, len, tag, issued: now, edges, followers, heirs, broken: None, alone: false, job };
+        let (broken, alone, sent) = (None, false, false);
+        let request = Request { at, len, tag, issued: now, edges, followers, heirs, broken, alone, sent, job };
         requests.insert(id, request);
         self.stats.depth_max = self.stats.depth_max.max(self.requests.len());
         self.put_in_order(id, !changes, order);
@@ -288,6 +294,9 @@ impl State {
             end += neighbour.len;
             bytes += neighbour.len;
         }
+        for id in &run {
+            self.requests.entry(*id).and_modify(|request| request.sent = true);
+        }
         self.at_disk += 1;
         self.stats.merged += run.len() as u64 - 1;
         self.waiting.moved_to(end);
@@ -338,6 +347,32 @@ impl State {
         }
     }
 
+    /// True if a flush must begin now.
+    pub(super) fn begin_flush(&mut self) -> bool {
+        if !self.ledger.wants_flush() {
+            return false;
+        }
+        let State { requests, flush_waits, .. } = self;
+        let waits = flush_waits.get_or_insert_with(|| {
+            requests.iter().filter(|(_, request)| request.awaits_flush()).map(|(id, _)| *id).collect()
+        });
+        if !waits.is_empty() {
+            return false;
+        }
+        self.flush_waits = None;
+        self.ledger.begin()
+    }
+
+    /// Removes a request that is finished.
+    fn take_out(&mut self, id: Id) -> Option<Request> {
+        let request = self.requests.remove(&id)?;
+        self.overlap.remove(request.at.0, id);
+        if let Some(waits) = &mut self.flush_waits {
+            waits.remove(&id);
+        }
+        Some(request)
+    }
+
     /// The flush at the disk has ended.
     pub(super) fn end_flush(&mut self, outcome: &Result<(), DiskError>) {
         self.stats.errors += u64::from(outcome.is_err());
@@ -348,8 +383,7 @@ impl State {
     }
 
     fn succeed(&mut self, id: Id, blocks: &mut impl Iterator<Item = Block>) -> Vec<Freed> {
-        let Some(request) = self.requests.remove(&id) else { return Vec::new() };
-        self.overlap.remove(request.at.0, id);
+        let Some(request) = self.take_out(id) else { return Vec::new() };
         let mut freed = done(request.followers);
         let undurable = match request.job {
             Job::Read(sender) => {
@@ -380,8 +414,7 @@ impl State {
     }
 
     fn fail(&mut self, id: Id, cause: &Cause) -> Vec<Freed> {
-        let Some(request) = self.requests.remove(&id) else { return Vec::new() };
-        self.overlap.remove(request.at.0, id);
+        let Some(request) = self.take_out(id) else { return Vec::new() };
         self.stats.errors += 1;
         let error = DiskError::new(request.job.op(), request.at, request.len, cause.clone());
         // A read is only waited for, so its failure fails no other request.
@@ -399,6 +432,7 @@ impl State {
     fn retry_alone(&mut self, id: Id) {
         if let Some(request) = self.requests.get_mut(&id) {
             request.alone = true;
+            request.sent = false;
             self.waiting.add(request.entry(id));
         }
     }
@@ -412,6 +446,14 @@ fn done(followers: Vec<Id>) -> Vec<Freed> {
 impl Request {
     fn entry(&self, id: Id) -> Entry {
         Entry { start: self.at.0, id, is_read: matches!(self.job, Job::Read(_)), issued: self.issued }
+    }
+
+    /// A flush that begins before this write is completed would be followed by another one (queue-7).
+    fn awaits_flush(&self) -> bool {
+        match &self.job {
+            Job::Write { fua: false, state, .. } => self.sent && (state.is_expected() || !self.heirs.is_empty()),
+            _ => false,
+        }
     }
 
     fn buffer(&self) -> ReadPart {

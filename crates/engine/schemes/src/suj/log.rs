@@ -2,7 +2,7 @@
 
 use super::segments::Ring;
 use ordo_buf::{Boxed, Cache, LogFile, Role};
-use ordo_disk::{Block, DiskOff, Tag};
+use ordo_disk::{Block, DiskOff, Tag, all_durable};
 use ordo_ondisk::suj::{Record, Segment, lay_out, records_per_sector};
 use ordo_rt::sync::Notify;
 use ordo_vfs::{Error, Result};
@@ -146,13 +146,7 @@ impl Log {
                 cache.queue().write(at, Block::copy_of(&bytes).image(), Tag::of(Role::Log))
             };
             let sent: Vec<_> = segments.into_iter().map(send).collect();
-            let mut outcome = Ok(());
-            for written in &sent {
-                outcome = outcome.and(written.completed().await);
-            }
-            for written in &sent {
-                outcome = outcome.and(written.durable().await);
-            }
+            let outcome = all_durable(&sent).await;
             log.borrow_mut().landed(upto, outcome, &cache);
         }
     }

@@ -119,6 +119,57 @@ fn who_comes_while_a_flush_runs_shares_the_next_one() {
     assert_eq!(world.queue.stats().flushes, 2, "there was nothing to flush");
 }
 
+/// Waits for `write` alone, then sends `more` while it is in flight.
+fn two_callers(want: impl Fn(&Written)) -> (World, Written, Written) {
+    let world = world(QueueOptions::default());
+    let first = world.write(0, 1);
+    world.rt.run_until_idle(); // at the disk
+    world.rt.block_on(world.rt.sleep(Duration::from_nanos(500)));
+    let second = world.write(5, 2);
+    want(&second);
+    world.rt.block_on(first.durable()).unwrap();
+    (world, first, second)
+}
+
+#[test]
+fn a_flush_waits_for_what_another_caller_wants_durable_and_serves_both() {
+    let (world, first, second) = two_callers(Written::expect_durable);
+    assert!(first.is_durable() && second.is_durable());
+    assert_eq!(world.log(), ["write 0 512 in 1", "write 2560 512 in 1", "flush"]);
+}
+
+#[test]
+fn a_flush_does_not_wait_for_a_write_that_nobody_waits_for() {
+    let (world, first, second) = two_callers(|_| {});
+    assert!(first.is_durable() && !second.is_durable());
+    world.rt.block_on(second.durable()).unwrap();
+    assert_eq!(world.queue.stats().flushes, 2);
+}
+
+#[test]
+fn a_flush_does_not_wait_for_writes_that_come_after_it_was_wanted() {
+    let world = world(QueueOptions::default());
+    // The disk takes eight at a time, and the flush is wanted when the second eight are there.
+    let writes: Vec<Written> = (0..40).map(|i| world.write(2 * i, 1)).collect();
+    writes.iter().for_each(Written::expect_durable);
+    world.rt.block_on(writes[0].durable()).unwrap();
+    assert!(writes[..16].iter().all(Written::is_durable) && !writes[16].is_durable());
+    assert_eq!(world.log().iter().position(|request| request == "flush"), Some(24));
+}
+
+#[test]
+fn a_flush_that_waits_goes_on_when_what_it_waits_for_fails() {
+    let world = world(QueueOptions::default());
+    world.disk.bad_byte.set(Some(5 * 512));
+    let first = world.write(0, 1);
+    world.rt.run_until_idle();
+    world.rt.block_on(world.rt.sleep(Duration::from_nanos(500)));
+    let second = world.write(5, 2);
+    let (well, ill) = world.rt.block_on(async { (first.durable().await, all_durable(&[second]).await) });
+    assert!(well.is_ok() && ill.is_err());
+    assert_eq!(world.queue.stats().flushes, 1);
+}
+
 #[test]
 fn a_waiter_without_demand_is_served_by_the_flush_of_another() {
     let world = world(QueueOptions::default());
