@@ -41,6 +41,7 @@ struct Inner {
     rng: RefCell<Rng>,
     /// When the modelled CPU is free again.
     cpu_free: Cell<Time>,
+    one_caller: Cell<bool>,
     main: Arc<TaskWaker>,
     /// The same as `main`, made once: a waker for each call would be an allocation (rt-3).
     main_waker: Waker,
@@ -100,6 +101,7 @@ impl Rt {
             watches: RefCell::default(),
             rng: RefCell::new(Rng::new(seed)),
             cpu_free: Cell::new(Time::ZERO),
+            one_caller: Cell::new(false),
             main_waker: Waker::from(main.clone()),
             main,
             running: Cell::new(false),
@@ -109,6 +111,17 @@ impl Rt {
     /// True for an executor in virtual time.
     pub fn is_virtual(&self) -> bool {
         matches!(self.0.clock, Clock::Virtual(_))
+    }
+
+    /// Says whether all work here is for one caller, who waits for each answer (rt-6).
+    pub fn set_one_caller(&self, one: bool) {
+        self.0.one_caller.set(one);
+    }
+
+    /// A short blocking call on this thread delays no caller but the one that waits for it (rt-6). False until the
+    /// server of the callers has said so.
+    pub fn has_one_caller(&self) -> bool {
+        self.0.one_caller.get()
     }
 
     /// The time since the executor started.

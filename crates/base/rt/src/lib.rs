@@ -12,6 +12,8 @@
 //! R4. A waker may be called from any thread; everything else stays on the thread that made the [`Rt`].
 //! R5. A task that waits for the very next event need not give way: nobody else would run before it. Then the clock may
 //!     move while the task is being polled ([`Rt::charge_alone`]), and the run is the same.
+//! R6. Nothing blocks this thread, since all callers wait for it. The exception is a short system call while there is
+//!     one caller ([`Rt::has_one_caller`]): handing the call to another thread costs two wake-ups of a CPU.
 #![forbid(unsafe_code)]
 
 mod exec;

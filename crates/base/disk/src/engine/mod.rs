@@ -1,5 +1,6 @@
 //! Engines: io_uring, threads, or a connection to a server do the work of a disk; a task passes the results on.
 
+pub(crate) mod direct;
 pub(crate) mod pool;
 pub(crate) mod uring;
 pub(crate) mod work;
@@ -18,6 +19,7 @@ use rustix::io::Errno;
 use crate::device::{DiskInfo, DiskOff};
 use crate::error::{Cause, DiskError, DiskOp};
 use crate::{DiskFuture, read_len, write_len};
+use direct::Direct;
 use work::{Done, Fault, Work};
 
 /// Does work outside the executor's thread, or outside the program.
@@ -38,16 +40,19 @@ pub(crate) trait Engine {
 
 /// A disk's engine, driven by a task of the executor for as long as the disk lives.
 pub(crate) struct Driven {
+    rt: Rt,
     engine: Rc<dyn Engine>,
+    direct: Option<Rc<Direct>>,
     bell: Rc<Notify>,
 }
 
 impl Driven {
-    pub(crate) fn new(rt: &Rt, engine: Rc<dyn Engine>) -> io::Result<Driven> {
+    /// `direct` does what is short at once, where that may be.
+    pub(crate) fn new(rt: &Rt, engine: Rc<dyn Engine>, direct: Option<Direct>) -> io::Result<Driven> {
         let bell = Rc::new(Notify::new());
         let watch = rt.watch(engine.bell()?);
         rt.spawn(drive(rt.clone(), Rc::downgrade(&engine), watch, bell.clone()));
-        Ok(Driven { engine, bell })
+        Ok(Driven { rt: rt.clone(), engine, direct: direct.map(Rc::new), bell })
     }
 
     /// Submits `work` that lies at `at` of the disk that `info` describes; `answer` converts the result.
@@ -72,15 +77,25 @@ impl Driven {
             let outcome = done.map_err(|fault| cause_of(fault, size)).and_then(answer);
             outcome.map_err(|cause| DiskError::new(op, at, len, cause))
         };
+        let work = match &self.direct {
+            None => work,
+            Some(direct) => match direct.take(work, self.engine.busy()) {
+                Ok(done) => return DiskFuture::now(finish(done)),
+                Err(work) => work,
+            },
+        };
+        let barrier = self.direct.clone().filter(|_| work.is_barrier()).map(|direct| (direct, self.rt.now()));
         let mut receiver = self.engine.submit(work);
         if self.engine.busy() {
             self.bell.notify_one();
         }
         match receiver.try_take() {
             Some(done) => DiskFuture::now(finish(done)),
-            None => {
-                DiskFuture::later(async move { finish(receiver.await.unwrap_or(Err(Fault::System(Errno::CANCELED)))) })
-            }
+            None => DiskFuture::later(async move {
+                let done = receiver.await.unwrap_or(Err(Fault::System(Errno::CANCELED)));
+                barrier.inspect(|(direct, began)| direct.ended(*began));
+                finish(done)
+            }),
         }
     }
 }

@@ -48,6 +48,11 @@ impl Work {
         }
     }
 
+    /// It is answered when the disk has made something durable.
+    pub(crate) fn is_barrier(&self) -> bool {
+        matches!(self, Work::Flush | Work::Write { fua: true, .. })
+    }
+
     /// Does the work, and blocks until it is done.
     pub(crate) fn run(mut self, fd: BorrowedFd<'_>) -> Done {
         match &mut self {

@@ -20,6 +20,7 @@ use std::rc::Rc;
 
 use ordo_rt::Rt;
 
+use crate::engine::direct::Direct;
 use crate::engine::work::Work;
 use crate::engine::{Driven, Engine, pool, uring};
 use crate::error::OpenError;
@@ -97,7 +98,8 @@ impl FileDisk {
             immediate: false,
             times_only: false,
         };
-        let driven = Driven::new(rt, engine).map_err(refused)?;
+        let direct = (!options.direct).then(|| Direct::new(rt, &file)).transpose().map_err(refused)?;
+        let driven = Driven::new(rt, engine, direct).map_err(refused)?;
         Ok(FileDisk(Rc::new(Shared { info, offset: options.offset, regular, file, driven, name })))
     }
 

@@ -96,7 +96,7 @@ impl NbdDisk {
             immediate: false,
             times_only: false,
         };
-        let driven = Driven::new(rt, Rc::new(Link::new(stream)?))?;
+        let driven = Driven::new(rt, Rc::new(Link::new(stream)?), None)?;
         Ok(NbdDisk(Rc::new(Shared { info, export, driven })))
     }
 

@@ -69,7 +69,9 @@ fn every_engine_gives_what_a_disk_in_memory_gives() {
     for seed in 0..4 {
         let expected = churn(&rt, Rc::new(RamDisk::new(SIZE)), seed);
         for options in both() {
-            for rt in [Rt::virtual_time(0), Rt::real_time()] {
+            // With one caller some of the calls are made on this thread.
+            for (rt, one) in [(Rt::virtual_time(0), false), (Rt::real_time(), false), (Rt::real_time(), true)] {
+                rt.set_one_caller(one);
                 let (_dir, path) = image();
                 let disk = FileDisk::open(&rt, &path, &options).unwrap();
                 let got = churn(&rt, Rc::new(disk.clone()), seed);
