@@ -7,56 +7,31 @@
 //! W1. A move is a hint. The thread is put on the caller's CPU, and in the next call is allowed again on every CPU that
 //!     it was allowed on before: the scheduler has the last word, and no caller's CPU is entered that the system's
 //!     administrator has forbidden.
-//! W2. Only a caller that waits for each reply is followed, when no other one has come for [`ALONE`]. Read-ahead holds
-//!     the server back; requests without a caller (FORGET, what the kernel writes back by itself) count as nothing.
+//! W2. Only a caller that is alone (server-callers-1) and waits for each reply is followed; read-ahead holds the server
+//!     back. With two callers a server on a CPU of its own need not sleep at all, and moving it would cost a third of
+//!     their calls.
 //! W3. Looking costs two or three system calls for at least [`GAP`] requests. Where the scheduler parts the two again,
 //!     the looks become rarer, down to one in [`GAP_MOST`].
-//! W4. Nothing is done between requests: no timer, no spinning, no thread. An idle mount sleeps.
+//! W4. Nothing is done between requests: no timer, no thread. An idle mount sleeps.
+//!
+//! Where another CPU is idle the scheduler prefers it for the caller, and parts the two after each reply: there the
+//! server waits awake for the next request ([`super::spin`]).
 
-use ordo_rt::{Rt, Time};
+use super::callers::Company;
 use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::pread;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 use std::cell::RefCell;
-use std::time::Duration;
 
 /// Requests of one caller in a row between two looks: at least, and at most.
 const GAP: u32 = 32;
 const GAP_MOST: u32 = 1024;
 /// What a turn of several requests undoes: there are no looks unless four turns of five are of one.
 const SEVERAL: u32 = 4;
-/// Longer than the scheduler lets one of two callers run that share a CPU: they must not look like one alone. With two,
-/// a server on a CPU of its own need not sleep at all, and moving it would cost a third of their calls.
-const ALONE: Duration = Duration::from_millis(10);
-
-/// The requests that were read in one turn.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Turn {
-    /// Requests with a caller.
-    asked: u32,
-    /// The caller of the last one.
-    pid: u32,
-    /// Not all were of this caller.
-    mixed: bool,
-}
-
-impl Turn {
-    /// A request of `pid` was read; the kernel's own have 0.
-    pub(super) fn add(&mut self, pid: u32) {
-        if pid != 0 {
-            let mixed = self.mixed || (self.asked > 0 && pid != self.pid);
-            *self = Turn { asked: self.asked + 1, pid, mixed };
-        }
-    }
-}
-
 /// When to look, and when to move: no system calls.
 #[derive(Debug)]
 struct Decision {
-    /// The caller, and since when there is no other.
-    pid: u32,
-    since: Time,
     /// Requests from one look to the next, and to the next look.
     gap: u32,
     left: u32,
@@ -66,25 +41,25 @@ struct Decision {
 
 impl Decision {
     /// Whether a move lasts depends on the caller: each begins with the shortest gap.
-    const fn of(pid: u32, since: Time) -> Decision {
-        Decision { pid, since, gap: GAP, left: GAP, moved: false }
-    }
+    const NEW: Decision = Decision { gap: GAP, left: GAP, moved: false };
 
-    /// Notes a turn. True: look now where its caller is.
-    fn note(&mut self, turn: Turn, now: Time) -> bool {
-        if turn.asked == 0 {
-            return false;
+    /// Notes a turn. The caller to look for now.
+    fn note(&mut self, company: Company) -> Option<u32> {
+        match company {
+            Company::Nobody => None,
+            Company::Changing => {
+                *self = Decision::NEW;
+                None
+            }
+            Company::One { asked: 2.., .. } => {
+                self.left = (self.left + SEVERAL).min(self.gap);
+                None
+            }
+            Company::One { pid, alone, .. } => {
+                self.left = self.left.saturating_sub(1);
+                (self.left == 0 && alone).then_some(pid)
+            }
         }
-        if turn.mixed || turn.pid != self.pid {
-            *self = Decision::of(turn.pid, now);
-            return false;
-        }
-        if turn.asked > 1 {
-            self.left = (self.left + SEVERAL).min(self.gap);
-            return false;
-        }
-        self.left = self.left.saturating_sub(1);
-        self.left == 0 && now - self.since >= ALONE
     }
 
     /// The result of a look. True: move to the caller.
@@ -100,11 +75,13 @@ impl Decision {
     }
 }
 
-/// Follows the callers of a mount; see the head.
-pub(super) struct Follow {
-    rt: Rt,
-    state: RefCell<Option<State>>,
+/// With one CPU there is nothing to choose. More than a set can name: the kernel refuses the question.
+pub(super) fn has_choice() -> bool {
+    sched_getaffinity(None).is_ok_and(|allowed| allowed.count() > 1)
 }
+
+/// Follows the callers of a mount; see the head.
+pub(super) struct Follow(RefCell<Option<State>>);
 
 struct State {
     decision: Decision,
@@ -114,21 +91,15 @@ struct State {
 
 impl Follow {
     /// With `on` false it does nothing.
-    pub(super) fn new(rt: &Rt, on: bool) -> Follow {
-        // With one CPU there is nothing to choose. More than a set can name: the kernel refuses the question.
-        let several = sched_getaffinity(None).is_ok_and(|allowed| allowed.count() > 1);
-        let state = (on && several).then(|| State { decision: Decision::of(0, rt.now()), stat: None });
-        Follow { rt: rt.clone(), state: RefCell::new(state) }
+    pub(super) fn new(on: bool) -> Follow {
+        Follow(RefCell::new((on && has_choice()).then_some(State { decision: Decision::NEW, stat: None })))
     }
 
     /// After each turn: the requests were answered, and no more wait.
-    pub(super) fn after(&self, turn: Turn) {
-        let mut state = self.state.borrow_mut();
+    pub(super) fn after(&self, company: Company) {
+        let mut state = self.0.borrow_mut();
         let Some(state) = &mut *state else { return };
-        if !state.decision.note(turn, self.rt.now()) {
-            return;
-        }
-        let Some(there) = state.cpu_of(turn.pid) else { return };
+        let Some(there) = state.decision.note(company).and_then(|pid| state.cpu_of(pid)) else { return };
         if state.decision.seen(there == sched_getcpu()) {
             move_to(there);
         }
@@ -174,7 +145,10 @@ fn processor(stat: &[u8]) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::callers::{ALONE, Callers, Turn};
     use super::*;
+    use ordo_rt::Time;
+    use std::time::Duration;
 
     fn turn(pids: &[u32]) -> Turn {
         let mut turn = Turn::default();
@@ -182,18 +156,31 @@ mod tests {
         turn
     }
 
-    fn decision() -> Decision {
-        Decision::of(0, Time::ZERO)
+    /// What a server keeps.
+    struct Watched(Callers, Decision);
+
+    impl Watched {
+        fn note(&mut self, turn: Turn, now: Time) -> bool {
+            self.1.note(self.0.note(turn, now)).is_some()
+        }
+
+        fn seen(&mut self, together: bool) -> bool {
+            self.1.seen(together)
+        }
+    }
+
+    fn decision() -> Watched {
+        Watched(Callers::new(Time::ZERO), Decision::NEW)
     }
 
     /// Turns of these callers, one a millisecond, again and again, until there is a look. `None`: there is none in
     /// 10,000.
-    fn look_after(decision: &mut Decision, turns: &[&[u32]]) -> Option<usize> {
+    fn look_after(decision: &mut Watched, turns: &[&[u32]]) -> Option<usize> {
         look_of(decision, Duration::from_millis(1), turns)
     }
 
-    fn look_of(decision: &mut Decision, each: Duration, turns: &[&[u32]]) -> Option<usize> {
-        let mut now = decision.since;
+    fn look_of(decision: &mut Watched, each: Duration, turns: &[&[u32]]) -> Option<usize> {
+        let mut now = decision.0.since;
         (1..=10_000).find(|i| {
             now += each;
             decision.note(turn(turns[(i - 1) % turns.len()]), now)
@@ -249,14 +236,14 @@ mod tests {
         for _ in 0..20 {
             assert!(decision.seen(false));
         }
-        assert_eq!(decision.gap, GAP_MOST);
+        assert_eq!(decision.1.gap, GAP_MOST);
         for _ in 0..20 {
             assert!(!decision.seen(true));
         }
-        assert_eq!(decision.gap, GAP);
+        assert_eq!(decision.1.gap, GAP);
         // Being parted after some time together is no failure of a move.
         assert!(decision.seen(false));
-        assert_eq!(decision.gap, GAP);
+        assert_eq!(decision.1.gap, GAP);
     }
 
     #[test]
@@ -272,7 +259,7 @@ mod tests {
         });
         assert!(look_after(&mut decision, &[&[8]]) <= Some(GAP as usize + 1));
         assert!(decision.seen(false));
-        assert_eq!(decision.gap, GAP);
+        assert_eq!(decision.1.gap, GAP);
     }
 
     #[test]
@@ -303,7 +290,7 @@ mod tests {
     #[test]
     fn this_thread_is_found_where_it_runs() {
         let before = sched_getaffinity(None).unwrap();
-        let mut state = State { decision: decision(), stat: None };
+        let mut state = State { decision: Decision::NEW, stat: None };
         let me = rustix::thread::gettid().as_raw_nonzero().get() as u32;
         for cpu in (0..CpuSet::MAX_CPU).filter(|cpu| before.is_set(*cpu)) {
             let mut only = CpuSet::new();

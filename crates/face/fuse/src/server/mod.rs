@@ -6,6 +6,7 @@
 //! S3. [`serve`] returns only when no call is in progress and every lookup was returned: the volume may be closed.
 
 mod attributes;
+mod callers;
 mod contents;
 mod dispatch;
 mod follow;
@@ -15,14 +16,16 @@ mod listing;
 mod lookups;
 mod record;
 mod signals;
+mod spin;
 mod xattr;
 
 use crate::first::{First, first};
 use crate::mount::{Lease, Session};
 use crate::proto::reply::Show;
 use crate::transport::{DevFuse, Gone, NoUring, Transport, TransportChoice, Uring};
+use callers::{Callers, Company, Turn};
 use dispatch::Drained;
-use follow::{Follow, Turn};
+use follow::Follow;
 use init::Agreed;
 use lookups::Lookups;
 use ordo_rt::Rt;
@@ -31,6 +34,7 @@ use ordo_vfs::FileSystem;
 use record::Tape;
 use rustix::io::Errno;
 use signals::Signals;
+use spin::Spin;
 use std::cell::{Cell, RefCell};
 use std::pin::Pin;
 use std::rc::Rc;
@@ -176,7 +180,8 @@ async fn serve_on<F: FileSystem + 'static, T: Transport + 'static>(
     mut opts: ServeOptions,
     signals: Option<Signals>,
 ) -> Reason {
-    let follow = Follow::new(rt, opts.follow);
+    let (mut callers, follow) = (Callers::new(rt.now()), Follow::new(opts.follow));
+    let mut spin = Spin::new(opts.follow && follow::has_choice());
     let mut ready = Some(opts.ready.take().unwrap_or_else(|| Box::new(|| ())));
     let server = Rc::new(Server::new(rt, fs, transport, opts));
     let reason = loop {
@@ -197,10 +202,23 @@ async fn serve_on<F: FileSystem + 'static, T: Transport + 'static>(
                     }
                     Stage::Refused(errno) => break Reason::Failed(Gone::Failed(errno)),
                 }
-                follow.after(server.turn.take());
+                let now = rt.now();
+                let company = callers.note(server.turn.take(), now);
+                let came = company != Company::Nobody;
+                if came {
+                    rt.set_one_caller(company.is_one_alone());
+                }
+                follow.after(company);
+                let awake = spin.goes_on(came, company.is_one_alone(), now);
+                let next = async {
+                    match awake {
+                        true => rt.yield_now().await,
+                        false => server.transport.ready().await,
+                    }
+                };
                 match &signals {
-                    None => server.transport.ready().await,
-                    Some(signals) => match first(server.transport.ready(), signals.end()).await {
+                    None => next.await,
+                    Some(signals) => match first(next, signals.end()).await {
                         First::Left(()) => {}
                         First::Right(()) => break Reason::Signalled,
                     },
@@ -208,6 +226,7 @@ async fn serve_on<F: FileSystem + 'static, T: Transport + 'static>(
             }
         }
     };
+    rt.set_one_caller(false);
     server.settle().await;
     reason
 }
