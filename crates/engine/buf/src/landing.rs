@@ -22,6 +22,16 @@ impl Landing {
         Landing { progress: buf.progress.clone(), image: buf.current_image() }
     }
 
+    /// The landing of what `buf` held when it was read from the disk: it has happened.
+    pub fn of_nothing_new(buf: &Buf) -> Landing {
+        Landing { progress: buf.progress.clone(), image: ImageNo::default() }
+    }
+
+    /// See [`Landing::of_nothing_new`].
+    pub fn is_of_nothing_new(&self) -> bool {
+        self.image == ImageNo::default()
+    }
+
     /// It has happened: what the buf held then survives a power cut.
     #[inline]
     pub fn is_done(&self) -> bool {

@@ -2,7 +2,6 @@
 
 use crate::{Inode, Layout, Ufs};
 use bytes::Bytes;
-use ordo_buf::Landing;
 use ordo_vfs::{Kind, Refusal, Result};
 use std::rc::Rc;
 
@@ -37,13 +36,14 @@ impl<L: Layout> Ufs<L> {
         }
         let earlier = cache.take_write_error(inode.ino());
         let block = self.layout.block_of(inode).await?;
-        let news = if data_only { inode.news(&block) } else { Landing::of(&block) };
-        let must = cache.scheme().clone().fsync(cache, inode.ino(), &block, &news);
+        let news = if data_only { inode.news(&block) } else { inode.all_news(&block) };
+        let must = cache.scheme().clone().fsync(cache, inode.ino(), &block, &news.landing);
         if let Err(error) = cache.obey(must).await {
             // The failure of this fsync is reported here, and not again.
             cache.take_write_error(inode.ino());
             return Err(error);
         }
+        inode.made_durable(&news);
         earlier.map_or(Ok(()), Err)
     }
 

@@ -7,6 +7,8 @@
 //! I3. What is known of the last change beyond times begins with the first fsync of the contents only: what the inode's
 //!     block held before that counts as news, and so does everything after the block was read again. Otherwise such an
 //!     fsync would leave a size or a pointer behind that no other fsync has made durable.
+//! I4. An fsync that has succeeded made that change durable if there was no later one while it ran. Under a journal the
+//!     inode's block is written long after, so its landing alone would have each fsync force the log again.
 
 use ordo_buf::{BufRef, Landing};
 use ordo_ondisk::{Dinode, Ino};
@@ -26,14 +28,32 @@ pub struct Inode {
     pub lock: RwLock<()>,
     /// The buf that holds the dinode, if it was found before: saves the search.
     block: RefCell<Option<BufRef>>,
-    /// The dinode as it was stored last, and the landing of the last change that was more than times (I3).
-    known: RefCell<Option<(Dinode, Landing)>>,
+    /// What is known of the last change that was more than times (I3).
+    known: RefCell<Option<Known>>,
     /// For a directory: the index of its names, once it was needed.
     pub(crate) names: RefCell<Option<crate::dirhash::DirHash>>,
     /// For sequential readers: where the last read ended, and how far was read ahead, in blocks.
     pub(crate) read_cursor: Cell<(u64, u64)>,
     /// Of a writer that fills blocks in order: the first that may not have been sent to the disk, and the next one.
     pub(crate) write_cursor: Cell<(u64, u64)>,
+}
+
+/// The last change of a dinode that was more than times.
+struct Known {
+    /// The dinode as it was stored last.
+    dinode: Dinode,
+    /// Of the change.
+    landing: Landing,
+    /// Counts such changes.
+    changes: u64,
+    /// The change is durable (I4).
+    durable: bool,
+}
+
+/// What an fsync of the contents must make durable of the inode.
+pub(crate) struct News {
+    pub(crate) landing: Landing,
+    changes: Option<u64>,
 }
 
 impl Inode {
@@ -106,26 +126,41 @@ impl Inode {
     /// The dinode is in `block` as it is now, and that is dirty. For I3.
     pub fn stored(&self, block: &BufRef) {
         let mut known = self.known.borrow_mut();
-        let Some((was, landing)) = known.as_mut() else { return };
+        let Some(Known { dinode: was, landing, changes, durable }) = known.as_mut() else { return };
         let (now, of_now) = (self.dinode.borrow(), Landing::of(block));
         // What changes with each read or write of the contents is no news.
         (was.atime, was.mtime, was.ctime, was.modrev) = (now.atime, now.mtime, now.ctime, now.modrev);
         if *was != *now || !landing.is_of_same(&of_now) {
-            *landing = of_now;
+            (*landing, *changes, *durable) = (of_now, *changes + 1, false);
             was.clone_from(&now);
         }
     }
 
-    /// The landing of the last change that was more than times; of all that `block`, which has the dinode, holds, if
-    /// that is not known (I3).
-    pub(crate) fn news(&self, block: &BufRef) -> Landing {
+    /// The last change that was more than times; all that `block`, which has the dinode, holds, if that is not known
+    /// (I3).
+    pub(crate) fn news(&self, block: &BufRef) -> News {
         let (mut known, all) = (self.known.borrow_mut(), Landing::of(block));
-        match &*known {
-            Some((_, landing)) if landing.is_of_same(&all) => landing.clone(),
+        let again = known.as_ref().map_or(0, |known| known.changes + 1);
+        let known = match known.take() {
+            Some(same) if same.landing.is_of_same(&all) => known.insert(same),
             _ => {
-                *known = Some((self.dinode.borrow().clone(), all.clone()));
-                all
+                let dinode = self.dinode.borrow().clone();
+                known.insert(Known { dinode, landing: all, changes: again, durable: false })
             }
+        };
+        let landing = if known.durable { Landing::of_nothing_new(block) } else { known.landing.clone() };
+        News { landing, changes: Some(known.changes) }
+    }
+
+    /// Everything that `block` holds.
+    pub(crate) fn all_news(&self, block: &BufRef) -> News {
+        News { landing: Landing::of(block), changes: self.known.borrow().as_ref().map(|known| known.changes) }
+    }
+
+    /// An fsync of `news` has succeeded (I4).
+    pub(crate) fn made_durable(&self, news: &News) {
+        if let Some(known) = self.known.borrow_mut().as_mut() {
+            known.durable |= news.changes == Some(known.changes);
         }
     }
 

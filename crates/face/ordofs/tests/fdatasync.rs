@@ -123,10 +123,6 @@ fn an_overwrite_costs_one_write_and_one_flush() {
             bed.write(8192 * round, 8192);
             // Nothing is known of the inode before the first.
             let cost = bed.fdatasync();
-            if round == 0 && log_of(scheme).is_some() {
-                // A journal knows what is new of an inode by its place, which it writes later.
-                bed.rt.block_on(bed.mounted.fs().syncfs()).expect("the disk is well");
-            }
             assert!(round == 0 || cost == (1, 1), "{scheme}, round {round}: {cost:?}");
         }
     }
@@ -195,6 +191,55 @@ fn a_new_name_above_is_durable_after_it() {
         drop(player);
         let (rt, mounted) = bed.cut();
         rt.block_on(resolve(mounted.fs(), b"new/file", true)).unwrap_or_else(|_| panic!("{scheme}: the name is lost"));
+    }
+}
+
+/// A file grows and is made durable; then only its contents change, and its inode and its indirect block are not at
+/// home yet. What comes after a change of more than contents must be durable again.
+#[test]
+fn what_one_fsync_has_made_durable_the_next_need_not() {
+    for scheme in SCHEMES {
+        let bed = Bed::new(scheme);
+        bed.write(0, 2 << 20);
+        bed.fdatasync();
+        bed.write(8192, 8192);
+        assert_eq!(bed.fdatasync(), (1, 1), "{scheme}");
+        let (fs, file) = (bed.mounted.fs(), bed.file());
+        let set = SetAttr { mode: Some(Mode::new(0o640)), ..SetAttr::default() };
+        bed.rt.block_on(fs.setattr(file.node(), &set)).expect("it is ours");
+        drop(file);
+        bed.fdatasync();
+        bed.write(2 << 20, 5);
+        bed.fdatasync();
+        bed.write(0, 8192);
+        assert_eq!(bed.fdatasync(), (1, 1), "{scheme}");
+        assert_eq!(bed.after_a_cut(), ((2 << 20) + 5, 0o640), "{scheme}");
+    }
+}
+
+/// A file grows while an fsync of it is under way.
+#[test]
+fn a_change_while_an_fsync_runs_is_not_called_durable() {
+    for scheme in SCHEMES {
+        let bed = Bed::new(scheme);
+        bed.write(0, 8192);
+        bed.fdatasync();
+        bed.write(64 << 10, 100);
+        let (fs, file) = (bed.mounted.fs().clone(), bed.file());
+        let (node, rt) = (file.node(), bed.rt.clone());
+        let (sync, grow) = (fs.clone(), fs.clone());
+        rt.block_on(async {
+            let first: std::pin::Pin<Box<dyn Future<Output = ()>>> =
+                Box::pin(async move { sync.fsync(node, true).await.expect("the disk is well") });
+            let then: std::pin::Pin<Box<dyn Future<Output = ()>>> = Box::pin(async move {
+                grow.write(&who(), node, (64 << 10) + 100, &[7; 100]).await.expect("it fits");
+            });
+            ordofs::rt::together([first, then].into_iter()).await;
+        });
+        drop(file);
+        bed.write(0, 8192);
+        bed.fdatasync();
+        assert_eq!(bed.after_a_cut().0, (64 << 10) + 200, "{scheme}");
     }
 }
 

@@ -26,9 +26,10 @@
 //! Q8. Behind each transaction that lists files without a name, the log has room for one more transaction with only
 //!     these lists: what a replay writes before it frees such files (fsck-redo-5). Otherwise a crash could leave a
 //!     log that cannot be replayed. A transaction without that room is not written, as if it did not fit.
-//! Q9. An fsync does not force the log if the log has nothing for it: what is new of the inode is at home, nothing of
-//!     the file that belongs into the log is undurable, and all names are durable. That an image with it has landed is
-//!     no proof: a stable image may have gone instead (Q2), so the transaction of what it lacked must be durable, too.
+//! Q9. An fsync does not force the log if the log has nothing for it: what is new of the inode is at home, or an fsync
+//!     has made it durable before (ufs-inode-4); all of the file that belongs into the log is durable there; and so are
+//!     all names. That an image with it has landed is no proof: a stable image may have gone instead (Q2), so the
+//!     transaction of what it lacked must be durable, too.
 
 mod blocks;
 mod gate;
@@ -211,10 +212,14 @@ impl<L: Log> Journal<L> {
         }
     }
 
-    /// Q9: the news of an inode, whose block is `inode`, or some name is not known to be durable.
-    fn has_news(&self, inode: &BufRef, news: &Landing) -> bool {
+    /// Q9: the news of an inode, whose block is `inode`, some name, or one of `contents` that belongs into the log is
+    /// not known to be durable.
+    fn has_news(&self, inode: &BufRef, news: &Landing, contents: &[BufRef]) -> bool {
         let state = self.shared.state.borrow();
-        !news.is_done() || state.named > state.durable || state.members.lacks(inode, news) > state.durable
+        let inode_has =
+            !news.is_of_nothing_new() && (!news.is_done() || state.members.lacks(inode, news) > state.durable);
+        let undurable = |buf: &BufRef| self.logs(buf.kind()) && !state.members.is_durable_in_log(buf);
+        inode_has || state.named > state.durable || contents.iter().any(undurable)
     }
 
     /// Makes everything done so far durable in the log.

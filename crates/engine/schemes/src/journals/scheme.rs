@@ -195,7 +195,7 @@ impl<L: Log + 'static> Scheme for Journal<L> {
             let cache = cache.clone();
             return Must::Wait(Box::pin(async move { cache.write_all(contents).await }));
         }
-        let log_has_something = self.has_news(inode, news) || contents.iter().any(|buf| self.logs(buf.kind()));
+        let log_has_something = self.has_news(inode, news, &contents);
         contents.retain(|buf| !self.logs(buf.kind()));
         // The log is checked only after the contents are durable: a size over them must not be durable first.
         let (shared, cache) = (self.shared.clone(), cache.clone());

@@ -261,6 +261,12 @@ impl Members {
         !matches!(self.all.get(at), Some(Some(member)) if member.running.is_some() || member.pending.is_some())
     }
 
+    /// All that `buf` holds is durable in the log. False if it is not known here.
+    pub(super) fn is_durable_in_log(&self, buf: &BufRef) -> bool {
+        let at = (buf.slot() as usize).wrapping_sub(1);
+        matches!(self.all.get(at), Some(Some(member)) if !member.is_newer())
+    }
+
     /// An image has landed at home.
     pub(super) fn landed(&mut self, buf: &BufRef, image: ImageNo) {
         let landed = self.each(buf, |member| member.landed(image));
