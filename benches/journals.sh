@@ -1,14 +1,16 @@
 #!/usr/bin/env bash
-# What a log costs on a real disk, through the mount, beside the ext4 that holds the images: many programs that make files and
-# fsync each, and how long a full log takes to replay. Alternating runs, medians, one Markdown table each.
+# What a log costs on a real disk, through the mount, beside the ext4 that holds the images and beside the bare server, which
+# does nothing but pwrite and fdatasync on its thread: many programs that make files and fsync each, and how long a full log takes to replay. Alternating runs, medians, one Markdown table each.
 #
 #   benches/journals.sh [RUNS]          needs root and /dev/fuse; TMPDIR=DIR is on the disk that is measured (ext4,
 #                                       data=ordered, for the comparison); ORDO=PATH measures that program
 set -euo pipefail
 cd "$(dirname "$0")/.."
 runs=${1:-5} users=8 files=500
+target=${CARGO_TARGET_DIR:-target}/release
 [[ -n ${ORDO:-} ]] || cargo build --release --quiet
-ordo=$(realpath "${ORDO:-${CARGO_TARGET_DIR:-target}/release/ordo}")
+[[ -n ${EXAMPLES:-} ]] || cargo build --release --quiet -p ordo-fuse --examples
+ordo=$(realpath "${ORDO:-$target/ordo}") bare=$(realpath "${EXAMPLES:-$target/examples}/bare")
 work=$(mktemp -d "${TMPDIR:-/var/tmp}/ordo-bench.XXXXXX")
 cleanup() {
   "$ordo" umount "$work/m" 2>/dev/null || umount -l "$work/m" 2>/dev/null || true
@@ -50,6 +52,16 @@ mounted() {
   "$ordo" umount "$work/m"
 }
 
+# floor: the rate on the bare server
+floor() {
+  "$bare" "$work/m" "$work/bare.img" 2>/dev/null &
+  until mountpoint -q "$work/m"; do sleep 0.05; done
+  rate "$work/m"
+  umount "$work/m"
+  wait
+  rm "$work/bare.img"
+}
+
 # inside OPTIONS: the same users in one program, which has the volume open itself
 inside() {
   local set=()
@@ -66,6 +78,7 @@ cases=(scheme=sync scheme=softupdates scheme=wafs,logmode=sync scheme=wafs,logmo
   scheme=journal-file scheme=block-journal)
 for ((i = 0; i < runs; i++)); do
   rate "$work/ext4" >>"$work/r.ext4"
+  floor >>"$work/r.bare"
   for options in "${cases[@]}"; do
     mounted "$options" >>"$work/r.$options"
     inside "$options" >>"$work/i.$options"
@@ -77,6 +90,7 @@ echo
 echo "| | files a second | against ext4 | in one program, without a mount | against ext4 |"
 echo "| --- | --- | --- | --- | --- |"
 echo "| ext4 | $ext4 | 1.00 | | |"
+awk -v r="$(median <"$work/r.bare")" -v e="$ext4" 'BEGIN {printf "| bare server | %d | %.2f | | |\n", r, r / e}'
 for of in "${cases[@]}"; do
   awk -v o="$of" -v r="$(median <"$work/r.$of")" -v i="$(median <"$work/i.$of")" -v e="$ext4" \
     'BEGIN {printf "| %s | %d | %.2f | %d | %.2f |\n", o, r, r / e, i, i / e}'

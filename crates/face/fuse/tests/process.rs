@@ -31,7 +31,7 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     type Test = fn(&str);
-    let tests: [(&str, Test); 6] = [
+    let tests: [(&str, Test); 7] = [
         ("umount_returns_when_the_image_is_closed", umount_returns_when_the_image_is_closed),
         ("the_parent_tells_why_a_mount_failed", the_parent_tells_why_a_mount_failed),
         ("a_signal_unmounts", a_signal_unmounts),
@@ -41,6 +41,10 @@ fn main() -> ExitCode {
         ),
         ("a_second_signal_ends_the_service_at_once", a_second_signal_ends_the_service_at_once),
         ("a_dead_mount_is_named_and_can_be_removed", a_dead_mount_is_named_and_can_be_removed),
+        (
+            "a_server_that_waits_awake_sleeps_in_the_end_and_hears_signals",
+            a_server_that_waits_awake_sleeps_in_the_end_and_hears_signals,
+        ),
     ];
     for transport in ["classic", "uring"] {
         if let Err(why) = TransportChoice::by_name(transport).unwrap().available() {
@@ -107,9 +111,19 @@ impl Server {
         Command::new(std::env::current_exe().unwrap()).env(DIR, dir).env(TRANSPORT, transport).output().unwrap()
     }
 
+    fn pid(&self) -> i32 {
+        fs::read_to_string(self.dir.with_file_name("pid")).unwrap().parse().unwrap()
+    }
+
     fn signal(&self, signal: Signal) {
-        let pid: i32 = fs::read_to_string(self.dir.with_file_name("pid")).unwrap().parse().unwrap();
-        kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
+        kill_process(Pid::from_raw(self.pid()).unwrap(), signal).unwrap();
+    }
+
+    /// The CPU time of the server, in the system's ticks.
+    fn ticks(&self) -> u64 {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.pid())).unwrap();
+        let fields: Vec<&str> = stat[stat.rfind(')').unwrap() + 1..].split_whitespace().collect();
+        fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
     }
 
     /// How the service ended, if the server has closed its image.
@@ -188,4 +202,28 @@ fn a_dead_mount_is_named_and_can_be_removed(transport: &str) {
     assert!(matches!(mount(&server.dir, &MountOptions::new("x")), Err(MountError::Dead(_))));
     assert_eq!(unmount(&server.dir, false).unwrap(), Unmounted::Died);
     assert!(matches!(unmount(&server.dir, false), Err(MountError::NotMounted(_))));
+}
+
+/// The server waits awake for a caller that is alone; a signal reaches it then, and it sleeps when the caller has gone.
+fn a_server_that_waits_awake_sleeps_in_the_end_and_hears_signals(transport: &str) {
+    let server = Server::start(transport);
+    let rt = Rt::real_time();
+    let began = rt.now();
+    let mut asked = 0;
+    // Longer than it takes to count as alone.
+    while rt.now() - began < Duration::from_millis(100) {
+        asked += 1;
+        assert!(fs::metadata(server.dir.join(format!("absent{asked}"))).is_err());
+    }
+    // Ticks of 10 ms; awake it would be 50.
+    let before = server.ticks();
+    rt.block_on(rt.sleep(Duration::from_millis(500)));
+    let idle = server.ticks() - before;
+    assert!(idle < 10, "{idle} ticks without a caller");
+
+    server.signal(Signal::TERM);
+    while fs::metadata(server.dir.join(format!("absent{asked}"))).is_err() && server.mounted() {
+        asked += 1;
+    }
+    wait_until(|| server.closed().is_some());
 }

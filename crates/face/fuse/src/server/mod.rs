@@ -209,7 +209,7 @@ async fn serve_on<F: FileSystem + 'static, T: Transport + 'static>(
                     rt.set_one_caller(company.is_one_alone());
                 }
                 follow.after(company);
-                let awake = spin.goes_on(came, company.is_one_alone(), now);
+                let awake = spin.goes_on(came, now);
                 let next = async {
                     match awake {
                         true => rt.yield_now().await,

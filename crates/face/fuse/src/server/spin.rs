@@ -4,8 +4,8 @@
 //! A caller that waits for each reply sends its next request some microseconds after it, if it runs on a CPU of its own;
 //! on the CPU of the server it cannot, and waiting would only keep it from running.
 //!
-//! P1. The server waits awake only for a caller that is alone (server-callers-1), where there are several CPUs, and at
-//!     most [`WINDOW`] after a request. Tasks and signals have their turn meanwhile. An idle mount sleeps.
+//! P1. The server waits awake only where there are several CPUs, and at most [`WINDOW`] after a request. Tasks and signals
+//!     have their turn meanwhile. An idle mount sleeps.
 //! P2. After [`MISSES`] waits in a row in vain it sleeps at once for the next requests, [`REST`] at first and twice as
 //!     many each time, up to [`REST_MOST`]; then it tries again. So a caller that computes, or that shares the CPU,
 //!     costs a few windows.
@@ -39,7 +39,7 @@ impl Spin {
     }
 
     /// After each look for requests; `came`: there were some, and all are answered. True: look again at once.
-    pub(super) fn goes_on(&mut self, came: bool, alone: bool, now: Time) -> bool {
+    pub(super) fn goes_on(&mut self, came: bool, now: Time) -> bool {
         if !came {
             return match self.since {
                 Some(since) if now - since < WINDOW => true,
@@ -50,7 +50,7 @@ impl Spin {
         if self.since.take().is_some() {
             (self.misses, self.rest) = (0, REST);
         }
-        if !(self.on && alone) {
+        if !self.on {
             return false;
         }
         self.left = self.left.saturating_sub(1);
@@ -83,11 +83,11 @@ mod tests {
         let (mut now, mut waits, mut longest) = (Time::ZERO, 0, Duration::ZERO);
         for _ in 0..requests {
             let began = now;
-            let mut again = spin.goes_on(true, true, now);
+            let mut again = spin.goes_on(true, now);
             waits += u32::from(again);
             while again && now - began < pause {
                 now += Duration::from_micros(1);
-                again = spin.goes_on(false, true, now);
+                again = spin.goes_on(false, now);
             }
             longest = longest.max(now - began);
             now = began + pause.max(now - began);
@@ -119,17 +119,13 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_waited_for_beside_others_and_nothing_after_the_window() {
+    fn nothing_is_waited_for_after_the_window() {
         let mut spin = Spin::new(true);
-        assert!(!spin.goes_on(true, false, Time::ZERO));
-        assert!(!spin.goes_on(false, true, Time::ZERO));
-        assert!(spin.goes_on(true, true, Time::ZERO));
-        assert!(spin.goes_on(false, true, Time::ZERO + WINDOW / 2));
-        assert!(!spin.goes_on(false, true, Time::ZERO + WINDOW));
-        assert!(!spin.goes_on(false, true, Time::ZERO + WINDOW));
-        // Another one comes: the wait ends.
-        assert!(spin.goes_on(true, true, Time::ZERO + LATE));
-        assert!(!spin.goes_on(true, false, Time::ZERO + LATE));
-        assert!(!spin.goes_on(false, false, Time::ZERO + LATE));
+        assert!(!spin.goes_on(false, Time::ZERO));
+        assert!(spin.goes_on(true, Time::ZERO));
+        assert!(spin.goes_on(false, Time::ZERO + WINDOW / 2));
+        assert!(!spin.goes_on(false, Time::ZERO + WINDOW));
+        assert!(!spin.goes_on(false, Time::ZERO + WINDOW));
+        assert!(spin.goes_on(true, Time::ZERO + LATE));
     }
 }
