@@ -4,8 +4,9 @@
     cargo build --release && benches/programs.py [--runs N] [--dir DIR] [--on NAME,...] [--only PROGRAM,...] [--json]
 
 As root, with /dev/fuse. Each file system has an image of its own in DIR, so all are on the same disk: OrdoFS under softupdates,
-wafs (group commit, the default) and block-journal; ext4 and xfs on loop devices; fuse2fs and fuse-ufs, where they are installed.
-Each program runs once on each of them before the first one runs again, in an empty directory, and ends with what makes it durable.
+wafs (group commit, the default) and block-journal; ext4 and xfs on loop devices; fuse2fs and fuse-ufs, where they are installed;
+and, if it is built, bare: the server of `cargo build --release -p ordo-fuse --examples` that keeps all in memory
+and is the least that a server on this transport takes. Each program runs once on each of them before the first one runs again, in an empty directory, and ends with what makes it durable.
 What is not installed is left out, and said so. With --json: what `ordo report` draws.
 
 git      clone of this repository without hard links; status of the clone
@@ -36,6 +37,7 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 TREE = HERE.parent
 ORDO = os.environ.get("ORDO", str(TREE / "target/release/ordo"))
+BARE = os.environ.get("BARE", str(TREE / "target/release/examples/bare"))
 SIZE = 4 << 30
 
 
@@ -61,6 +63,11 @@ class System:
             run("mkfs.xfs", "-q", self.image)
         if kind in ("ext4", "xfs"):
             run("mount", "-o", "loop", self.image, self.mount)
+        elif kind == "bare":
+            # Stays in the foreground: it ends when it is unmounted.
+            subprocess.Popen([BARE, self.mount, self.image], stderr=subprocess.DEVNULL)
+            while not os.path.ismount(self.mount):
+                time.sleep(0.05)
         elif kind == "fuse2fs":
             run("fuse2fs", "-o", "fakeroot", self.image, self.mount)
         elif kind == "fuse-ufs":
@@ -82,7 +89,7 @@ class System:
 
 
 ORDO_SCHEMES = ("softupdates", "wafs", "block-journal")
-OTHERS = {"ext4": "mkfs.ext4", "xfs": "mkfs.xfs", "fuse2fs": "fuse2fs", "fuse-ufs": "fuse-ufs"}
+OTHERS = {"bare": BARE, "ext4": "mkfs.ext4", "xfs": "mkfs.xfs", "fuse2fs": "fuse2fs", "fuse-ufs": "fuse-ufs"}
 
 
 class Programs:
