@@ -7,6 +7,7 @@
 //! I3. What is known of the last change beyond times begins with the first fsync of the contents only: what the inode's
 //!     block held before that counts as news, and so does everything after the block was read again. Otherwise such an
 //!     fsync would leave a size or a pointer behind that no other fsync has made durable.
+//!     A call may have changed the dinode and wait for its block: what it stores after that is news, too.
 //! I4. An fsync that has succeeded made that change durable if there was no later one while it ran. Under a journal the
 //!     inode's block is written long after, so its landing alone would have each fsync force the log again.
 
@@ -20,6 +21,8 @@ use std::cell::{Cell, Ref, RefCell, RefMut};
 pub struct Inode {
     ino: Ino,
     dinode: RefCell<Dinode>,
+    /// It was changed and is not stored yet.
+    unstored: Cell<bool>,
     /// Links of removed names that wait to be dropped (I2).
     leaving_links: Cell<u32>,
     /// Made without a name, and may still get one (`O_TMPFILE`).
@@ -40,8 +43,8 @@ pub struct Inode {
 
 /// The last change of a dinode that was more than times.
 struct Known {
-    /// The dinode as it was stored last.
-    dinode: Dinode,
+    /// The dinode as it was stored last, if that is known.
+    dinode: Option<Dinode>,
     /// Of the change.
     landing: Landing,
     /// Counts such changes.
@@ -62,6 +65,7 @@ impl Inode {
         Inode {
             ino,
             dinode: RefCell::new(dinode),
+            unstored: Cell::new(false),
             leaving_links: Cell::new(0),
             nameless: Cell::new(false),
             lock: RwLock::new(()),
@@ -85,6 +89,7 @@ impl Inode {
 
     /// The dinode, mutable; to be stored before the next await (I1).
     pub fn dinode_mut(&self) -> RefMut<'_, Dinode> {
+        self.unstored.set(true);
         self.dinode.borrow_mut()
     }
 
@@ -125,14 +130,17 @@ impl Inode {
 
     /// The dinode is in `block` as it is now, and that is dirty. For I3.
     pub fn stored(&self, block: &BufRef) {
+        self.unstored.set(false);
         let mut known = self.known.borrow_mut();
         let Some(Known { dinode: was, landing, changes, durable }) = known.as_mut() else { return };
         let (now, of_now) = (self.dinode.borrow(), Landing::of(block));
         // What changes with each read or write of the contents is no news.
-        (was.atime, was.mtime, was.ctime, was.modrev) = (now.atime, now.mtime, now.ctime, now.modrev);
-        if *was != *now || !landing.is_of_same(&of_now) {
+        if let Some(was) = was {
+            (was.atime, was.mtime, was.ctime, was.modrev) = (now.atime, now.mtime, now.ctime, now.modrev);
+        }
+        if was.as_ref() != Some(&*now) || !landing.is_of_same(&of_now) {
             (*landing, *changes, *durable) = (of_now, *changes + 1, false);
-            was.clone_from(&now);
+            *was = Some(now.clone());
         }
     }
 
@@ -144,7 +152,7 @@ impl Inode {
         let known = match known.take() {
             Some(same) if same.landing.is_of_same(&all) => known.insert(same),
             _ => {
-                let dinode = self.dinode.borrow().clone();
+                let dinode = (!self.unstored.get()).then(|| self.dinode.borrow().clone());
                 known.insert(Known { dinode, landing: all, changes: again, durable: false })
             }
         };

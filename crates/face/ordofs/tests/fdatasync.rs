@@ -12,6 +12,7 @@ use ordofs::schemes::{DataMode, Settings};
 use ordofs::vfs::{Caller, FileSystem, Mode, SetAttr};
 use ordofs::{Fs, MountOptions, Mounted, Tuning};
 use std::cell::Cell;
+use std::pin::Pin;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -229,9 +230,9 @@ fn a_change_while_an_fsync_runs_is_not_called_durable() {
         let (node, rt) = (file.node(), bed.rt.clone());
         let (sync, grow) = (fs.clone(), fs.clone());
         rt.block_on(async {
-            let first: std::pin::Pin<Box<dyn Future<Output = ()>>> =
+            let first: Pin<Box<dyn Future<Output = ()>>> =
                 Box::pin(async move { sync.fsync(node, true).await.expect("the disk is well") });
-            let then: std::pin::Pin<Box<dyn Future<Output = ()>>> = Box::pin(async move {
+            let then: Pin<Box<dyn Future<Output = ()>>> = Box::pin(async move {
                 grow.write(&who(), node, (64 << 10) + 100, &[7; 100]).await.expect("it fits");
             });
             ordofs::rt::together([first, then].into_iter()).await;
@@ -257,4 +258,60 @@ fn contents_that_belong_into_the_log_are_forced() {
     let held = rt.block_on(resolve(mounted.fs(), b"file", true)).expect("it is there");
     let read = rt.block_on(mounted.fs().read(held.node(), 0, 8192)).expect("it can be read");
     assert!(read.iter().flat_map(|part| part.iter()).all(|byte| *byte == 9));
+}
+
+/// What a power cut leaves of the size after an fdatasync that began after an ftruncate had returned. If `racing`,
+/// another one began while that waited for the block of the inode.
+fn size_after(scheme: &str, racing: bool) -> u64 {
+    let rt = Rt::virtual_time(1);
+    let ram = fresh(&rt, common::SHAPES[0], 16 << 20).volatile(true);
+    let slow = Rc::new(common::slow::Slow { rt: rt.clone(), ram: ram.clone(), takes: Duration::from_millis(1) });
+    let mounted = common::mount_on(&rt, &ram, slow, scheme);
+    let fs = mounted.fs().clone();
+    rt.block_on(async {
+        let file = ordo_workload::Session::new(&*fs).write_file("file", &[1; 60_000]).await;
+        file.expect("the disk is well");
+        fs.syncfs().await.expect("the disk is well");
+        rt.sleep(Duration::from_secs(40)).await;
+    });
+    let file = rt.block_on(resolve(&fs, b"file", true)).expect("it is there");
+    let node = file.node();
+    // The block of the inode is on its way to the disk, as the syncer sends it.
+    let set = SetAttr { mode: Some(Mode::new(0o640)), ..SetAttr::default() };
+    rt.block_on(fs.setattr(node, &set)).expect("it is ours");
+    let cache = mounted.cache();
+    let inodes: Vec<_> = cache.unsettled().into_iter().filter(|buf| buf.kind() == Role::InodeBlock).collect();
+    cache.write_soon(&inodes);
+    type Call = Pin<Box<dyn Future<Output = ()>>>;
+    let (grow, sync) = (fs.clone(), fs.clone());
+    let grow: Call = Box::pin(async move {
+        let set = SetAttr { size: Some(61_000), ..SetAttr::default() };
+        grow.setattr(node, &set).await.expect("it is ours");
+    });
+    let sync: Call = Box::pin(async move {
+        if racing {
+            sync.fsync(node, true).await.expect("the disk is well");
+        }
+    });
+    rt.block_on(async { ordofs::rt::together([grow, sync].into_iter()).await });
+    // The ftruncate has returned; this fdatasync begins after it, and succeeds.
+    rt.block_on(fs.fsync(node, true)).expect("the disk is well");
+    drop(file);
+    drop(fs);
+    ram.power_cut();
+    rt.drop_tasks();
+    drop(mounted);
+    let options = MountOptions { scheme: Some("async".into()), read_only: true, ..MountOptions::default() };
+    let located = common::located(&ram, Rc::new(RamDisk::clone(&ram)));
+    let mounted = rt.block_on(Mounted::mount(&rt, located, &options)).expect("it can be read");
+    rt.block_on(resolve(mounted.fs(), b"file", true)).expect("it is there").attr().size
+}
+
+#[test]
+fn a_size_that_waits_for_the_block_of_the_inode_is_durable_after_the_next_one() {
+    for scheme in SCHEMES.into_iter().filter(|scheme| log_of(scheme).is_none()) {
+        for racing in [false, true] {
+            assert_eq!(size_after(scheme, racing), 61_000, "{scheme}, racing: {racing}");
+        }
+    }
 }
