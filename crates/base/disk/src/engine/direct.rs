@@ -5,9 +5,10 @@
 //! each wakes a CPU that may be asleep.
 //!
 //! D1. Only while [`Rt::has_one_caller`] (rt-6), and only if nothing else is in flight here.
-//! D2. Only what is short: a write of at most [`LARGEST`] bytes into the page cache; a flush or a forced write after at
-//!     most [`UNFLUSHED`] bytes, on a disk whose last one took at most [`QUICK`]. A slow disk therefore never blocks
-//!     the thread, one that becomes slow blocks it once, and one that becomes quick again is noticed.
+//! D2. Only what is short: a write of at most [`LARGEST`] bytes into the page cache, if the write before took at most
+//!     [`QUICK`]; a flush or a forced write after at most [`UNFLUSHED`] bytes, if the one before did. A slow disk
+//!     therefore never blocks the thread, one that becomes slow (or stops: a frozen file system below) blocks it once,
+//!     for as long as that call takes, and one that becomes quick again is noticed.
 //! D3. The work is that of the threads ([`Work::run`]): the same calls, results and errors.
 
 use std::cell::Cell;
@@ -30,14 +31,18 @@ pub(crate) struct Direct {
     file: File,
     /// Written since the last flush began.
     unflushed: Cell<u64>,
-    /// How long the last flush or forced write took, on whatever thread.
-    last: Cell<Duration>,
+    /// How long the last write into the page cache took, on whatever thread.
+    last_write: Cell<Duration>,
+    /// How long the last flush or forced write took.
+    last_barrier: Cell<Duration>,
 }
 
 impl Direct {
     /// For a file or device whose writes go into the page cache.
     pub(crate) fn new(rt: &Rt, file: &File) -> std::io::Result<Direct> {
-        Ok(Direct { rt: rt.clone(), file: file.try_clone()?, unflushed: Cell::new(0), last: Cell::new(Duration::MAX) })
+        let unknown = || Cell::new(Duration::MAX);
+        let (last_write, last_barrier) = (unknown(), unknown());
+        Ok(Direct { rt: rt.clone(), file: file.try_clone()?, unflushed: Cell::new(0), last_write, last_barrier })
     }
 
     /// Does the work now; or returns it, to be done by the engine, and notes that it will be.
@@ -51,15 +56,16 @@ impl Direct {
         if !short || engine_is_busy || !self.rt.has_one_caller() {
             return Err(work);
         }
-        let began = work.is_barrier().then(|| self.rt.now());
+        let (began, barrier) = (self.rt.now(), work.is_barrier());
         let done = work.run(self.file.as_fd());
-        began.inspect(|began| self.ended(*began));
+        self.ended(began, barrier);
         Ok(done)
     }
 
-    /// A barrier that began then has ended, here or in the engine.
-    pub(crate) fn ended(&self, began: Time) {
-        self.last.set(self.rt.now() - began);
+    /// A write that began then has ended, here or in the engine; or a flush or forced write, if `barrier`.
+    pub(crate) fn ended(&self, began: Time, barrier: bool) {
+        let last = if barrier { &self.last_barrier } else { &self.last_write };
+        last.set(self.rt.now() - began);
     }
 
     fn is_short(&self, work: &Work) -> bool {
@@ -68,7 +74,10 @@ impl Direct {
             Work::Write { parts, .. } => write_len(parts),
             Work::Flush => 0,
         };
-        let quick = !work.is_barrier() || self.unflushed.get() <= UNFLUSHED && self.last.get() <= QUICK;
+        let quick = match work.is_barrier() {
+            true => self.unflushed.get() <= UNFLUSHED && self.last_barrier.get() <= QUICK,
+            false => self.last_write.get() <= QUICK,
+        };
         bytes <= LARGEST && quick
     }
 }
@@ -87,14 +96,15 @@ mod tests {
         let rt = Rt::virtual_time(0);
         rt.set_one_caller(true);
         let direct = Direct::new(&rt, &tempfile::tempfile().unwrap()).unwrap();
+        took(&rt, &direct, 10, false);
         (rt, direct)
     }
 
-    /// A barrier takes so long in the engine.
-    fn took(rt: &Rt, direct: &Direct, micros: u64) {
+    /// A write, or a barrier, takes so long in the engine.
+    fn took(rt: &Rt, direct: &Direct, micros: u64, barrier: bool) {
         let began = rt.now();
         rt.block_on(rt.sleep(Duration::from_micros(micros)));
-        direct.ended(began);
+        direct.ended(began, barrier);
     }
 
     #[test]
@@ -110,21 +120,33 @@ mod tests {
     fn a_flush_is_taken_only_after_a_quick_one() {
         let (rt, direct) = direct();
         for barrier in [|| Work::Flush, || write(512, true)] {
-            direct.last.set(Duration::MAX);
+            direct.last_barrier.set(Duration::MAX);
             assert!(direct.take(barrier(), false).is_err(), "not known yet");
-            took(&rt, &direct, 1001);
+            took(&rt, &direct, 1001, true);
             assert!(direct.take(barrier(), false).is_err());
-            took(&rt, &direct, 1000);
+            took(&rt, &direct, 1000, true);
             assert!(direct.take(barrier(), false).is_ok());
             // In virtual time a call takes none.
-            assert_eq!(direct.last.get(), Duration::ZERO);
+            assert_eq!(direct.last_barrier.get(), Duration::ZERO);
         }
+    }
+
+    #[test]
+    fn a_write_is_taken_only_after_a_quick_one() {
+        let (rt, direct) = direct();
+        direct.last_write.set(Duration::MAX);
+        took(&rt, &direct, 10, true);
+        assert!(direct.take(write(512, false), false).is_err(), "not known yet");
+        took(&rt, &direct, 1001, false);
+        assert!(direct.take(write(512, false), false).is_err());
+        took(&rt, &direct, 1000, false);
+        assert!(direct.take(write(512, false), false).is_ok());
     }
 
     #[test]
     fn a_flush_after_many_bytes_goes_to_the_engine_and_the_next_one_need_not() {
         let (rt, direct) = direct();
-        took(&rt, &direct, 10);
+        took(&rt, &direct, 10, true);
         for _ in 0..UNFLUSHED / LARGEST {
             assert!(direct.take(write(LARGEST, false), false).is_ok());
         }

@@ -84,16 +84,23 @@ impl Driven {
                 Err(work) => work,
             },
         };
-        let barrier = self.direct.clone().filter(|_| work.is_barrier()).map(|direct| (direct, self.rt.now()));
+        let timed = matches!(work, Work::Write { .. } | Work::Flush);
+        let timed = self.direct.clone().filter(|_| timed).map(|direct| (direct, self.rt.now(), work.is_barrier()));
+        let ended = move || {
+            timed.inspect(|(direct, began, barrier)| direct.ended(*began, *barrier));
+        };
         let mut receiver = self.engine.submit(work);
         if self.engine.busy() {
             self.bell.notify_one();
         }
         match receiver.try_take() {
-            Some(done) => DiskFuture::now(finish(done)),
+            Some(done) => {
+                ended();
+                DiskFuture::now(finish(done))
+            }
             None => DiskFuture::later(async move {
                 let done = receiver.await.unwrap_or(Err(Fault::System(Errno::CANCELED)));
-                barrier.inspect(|(direct, began)| direct.ended(*began));
+                ended();
                 finish(done)
             }),
         }

@@ -333,6 +333,10 @@ impl Inner {
                         let outcome = transfer.await;
                         queue.finish(run, outcome);
                         queue.dispatch();
+                        if Rc::strong_count(&queue) == 1 {
+                            // The pump ends with this last handle, and a flush may have waited for this transfer.
+                            queue.start_flush();
+                        }
                     });
                 }
             }

@@ -48,8 +48,9 @@ pub(super) enum Company {
 }
 
 impl Company {
+    /// One caller, who waits for each reply.
     pub(super) fn is_one_alone(self) -> bool {
-        matches!(self, Company::One { alone: true, .. })
+        matches!(self, Company::One { alone: true, asked: 1, .. })
     }
 }
 

@@ -181,7 +181,9 @@ async fn serve_on<F: FileSystem + 'static, T: Transport + 'static>(
     signals: Option<Signals>,
 ) -> Reason {
     let (mut callers, follow) = (Callers::new(rt.now()), Follow::new(opts.follow));
-    let mut spin = Spin::new(opts.follow && follow::has_choice());
+    // Over io_uring the transport learns of requests when it is waited for.
+    let classic = matches!(opts.transport, TransportChoice::Classic);
+    let mut spin = Spin::new(opts.follow && classic && follow::has_choice());
     let mut ready = Some(opts.ready.take().unwrap_or_else(|| Box::new(|| ())));
     let server = Rc::new(Server::new(rt, fs, transport, opts));
     let reason = loop {

@@ -1,11 +1,11 @@
 //! A short wait for the next request before the server sleeps.
 //!
 //! A request that finds the server asleep must wake its CPU, and in a virtual machine that costs more than most calls.
-//! A caller that waits for each reply sends its next request some microseconds after it, if it runs on a CPU of its own;
-//! on the CPU of the server it cannot, and waiting would only keep it from running.
+//! A caller that waits for each reply sends its next request some microseconds after it, if it runs on a CPU of its
+//! own; on the CPU of the server it cannot, and waiting would only keep it from running.
 //!
-//! P1. The server waits awake only where there are several CPUs, and at most [`WINDOW`] after a request. Tasks and signals
-//!     have their turn meanwhile. An idle mount sleeps.
+//! P1. The server waits awake only where there are several CPUs, and at most [`WINDOW`] after a request. Tasks and
+//!     signals have their turn meanwhile. An idle mount sleeps.
 //! P2. After [`MISSES`] waits in a row in vain it sleeps at once for the next requests, [`REST`] at first and twice as
 //!     many each time, up to [`REST_MOST`]; then it tries again. So a caller that computes, or that shares the CPU,
 //!     costs a few windows.

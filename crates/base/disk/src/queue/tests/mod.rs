@@ -376,3 +376,24 @@ fn a_dropped_queue_ends_its_pump_and_lets_go_of_the_disk() {
     rt.run_until_idle();
     assert_eq!(Rc::strong_count(&disk), 1);
 }
+
+/// A flush that was requested runs to its end, even if the queue's last handle is dropped while it waits for a write.
+#[test]
+fn a_flush_that_waits_is_made_when_the_queue_is_dropped() {
+    let world = world(QueueOptions::default());
+    let first = world.write(0, 1);
+    world.rt.block_on(first.completed()).unwrap();
+    drop(first);
+    let second = world.write(5, 2);
+    second.expect_durable();
+    world.rt.run_until_idle(); // at the disk
+    drop(second);
+    let flush = world.queue.flush();
+    let World { rt, ram, queue, .. } = world;
+    drop(queue);
+    rt.block_on(flush).expect("the disk is well");
+    ram.power_cut();
+    let mut byte = [0];
+    ram.peek(0, &mut byte);
+    assert_eq!(byte, [1]);
+}
