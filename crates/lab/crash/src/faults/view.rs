@@ -109,7 +109,7 @@ impl Kept<'_> {
             let item = right.items.get(path)?;
             let same =
                 |view: &Rc<View>| view.ids.get(path) == right.ids.get(path) && view.items.get(path) == Some(item);
-            let stays = self.views[since..].iter().all(same);
+            let stays = self.views[since..].iter().all(same) && self.is_left_alone(path, since);
             // The link count of a directory depends on the directories in it, not on the directory itself.
             let attributes = attributes && item.file.kind.0 != Kind::Directory;
             let lost = right.differs_at(found, path, attributes).filter(|_| stays);
@@ -117,9 +117,24 @@ impl Kept<'_> {
         })
     }
 
+    /// No later call changes a directory that leads to `path`, or the scheme keeps what was durable. Without an order a
+    /// directory that grows may move: its inode then points to a place where the write of its names has failed.
+    fn is_left_alone(&self, path: &str, since: usize) -> bool {
+        let above = path.match_indices('/').map(|(end, _)| &path[..end]);
+        self.promises.durable_stays
+            || above.into_iter().all(|dir| {
+                self.views[since..].iter().all(|view| names_in(view, dir).eq(names_in(&self.views[since], dir)))
+            })
+    }
+
     /// The path refers to the same file in all trees from one to another.
     fn is_named(&self, path: &str, from: usize, to: usize) -> bool {
         let id = self.views[to].ids.get(path);
         id.is_some() && self.views[from..to].iter().all(|view| view.ids.get(path) == id)
     }
+}
+
+/// The paths of what is in the directory.
+fn names_in<'a>(view: &'a View, dir: &'a str) -> impl Iterator<Item = &'a String> {
+    view.items.keys().filter(move |path| path.rsplit_once('/').is_some_and(|(parent, _)| parent == dir))
 }
