@@ -36,7 +36,10 @@ for name in "${names[@]}"; do
       "$ordo" mount -f -o "scheme=$name,noatime" "$dir.img" "$dir" &
       ;;
   esac
-  until mountpoint -q "$dir"; do sleep 0.1; done
+  until mountpoint -q "$dir"; do
+    kill -0 $! || { echo "$name cannot be mounted" >&2; exit 1; }
+    sleep 0.1
+  done
 done
 
 # rate COMMAND...: MB a second

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # What a log costs on a real disk, through the mount, beside the ext4 that holds the images and beside the bare server, which
-# does nothing but pwrite and fdatasync on its thread: many programs that make files and fsync each, and how long a full log takes to replay. Alternating runs, medians, one Markdown table each.
+# does nothing but pwrite and fdatasync on its thread: many programs that make files and fsync each, and how long a full log takes
+# to replay. Alternating runs, medians, one Markdown table each.
 #
 #   benches/journals.sh [RUNS]          needs root and /dev/fuse; TMPDIR=DIR is on the disk that is measured (ext4,
 #                                       data=ordered, for the comparison); ORDO=PATH measures that program

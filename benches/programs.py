@@ -5,8 +5,9 @@
 
 As root, with /dev/fuse. Each file system has an image of its own in DIR, so all are on the same disk: OrdoFS under softupdates,
 wafs (group commit, the default) and block-journal; ext4 and xfs on loop devices; fuse2fs and fuse-ufs, where they are installed;
-and, if it is built, bare: the server of `cargo build --release -p ordo-fuse --examples` that keeps all in memory
-and is the least that a server on this transport takes. Each program runs once on each of them before the first one runs again, in an empty directory, and ends with what makes it durable.
+and, if it is built, bare: the server of `cargo build --release -p ordo-fuse --examples` that keeps all in memory, the least that
+a server on this transport takes.
+Each program runs once on each of them before the first one runs again, in an empty directory, and ends with what makes it durable.
 What is not installed is left out, and said so. With --json: what `ordo report` draws.
 
 git      clone of this repository without hard links; status of the clone
@@ -65,8 +66,10 @@ class System:
             run("mount", "-o", "loop", self.image, self.mount)
         elif kind == "bare":
             # Stays in the foreground: it ends when it is unmounted.
-            subprocess.Popen([BARE, self.mount, self.image], stderr=subprocess.DEVNULL)
+            server = subprocess.Popen([BARE, self.mount, self.image], stderr=subprocess.DEVNULL)
             while not os.path.ismount(self.mount):
+                if server.poll() is not None:
+                    sys.exit(f"{BARE} cannot be mounted")
                 time.sleep(0.05)
         elif kind == "fuse2fs":
             run("fuse2fs", "-o", "fakeroot", self.image, self.mount)

@@ -434,6 +434,10 @@ impl State {
             request.alone = true;
             request.sent = false;
             self.waiting.add(request.entry(id));
+            // The disk does not have it any more (queue-7).
+            if let Some(waits) = &mut self.flush_waits {
+                waits.remove(&id);
+            }
         }
     }
 }

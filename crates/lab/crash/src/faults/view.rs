@@ -109,7 +109,8 @@ impl Kept<'_> {
             let item = right.items.get(path)?;
             let same =
                 |view: &Rc<View>| view.ids.get(path) == right.ids.get(path) && view.items.get(path) == Some(item);
-            let stays = self.views[since..].iter().all(same) && self.is_left_alone(path, since);
+            let is_there = found.items.contains_key(path);
+            let stays = self.views[since..].iter().all(same) && (is_there || self.is_left_alone(path, since));
             // The link count of a directory depends on the directories in it, not on the directory itself.
             let attributes = attributes && item.file.kind.0 != Kind::Directory;
             let lost = right.differs_at(found, path, attributes).filter(|_| stays);
