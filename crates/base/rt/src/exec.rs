@@ -21,7 +21,7 @@ use crate::{Rng, Sleep, Time, Watch};
 const VIRTUAL_EPOCH: i64 = 946_684_800;
 
 /// In real time descriptors are checked after this many polls, even if tasks are always ready.
-const POLLS_BETWEEN_LOOKS: u32 = 64;
+const POLLS_BETWEEN_LOOKS: u32 = 16;
 
 /// Polls at one instant of virtual time after which it counts as stuck: far more than any work of one instant.
 const POLLS_OF_AN_INSTANT: u32 = 1 << 24;

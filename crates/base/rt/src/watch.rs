@@ -57,18 +57,28 @@ pub(crate) fn turn(watches: &RefCell<Watches>, ready: &Ready, timeout: Option<Du
         .enumerate()
         .filter_map(|(i, slot)| slot.as_ref().filter(|s| s.waiting.is_some()).map(|s| (i, s.fd.clone())))
         .collect();
-    let Some(bell) = ready.fall_asleep()? else { return Ok(()) };
+    let looks_only = timeout.is_some_and(|t| t.is_zero());
+    // A look does not sleep, so it happens even if tasks are ready: else one that is always ready would keep the
+    // others from what they wait for.
+    let bell = match looks_only {
+        true => None,
+        false => match ready.fall_asleep()? {
+            Some(bell) => Some(bell),
+            None => return Ok(()),
+        },
+    };
     let mut fds: Vec<PollFd<'_>> =
         awaited.iter().map(|(_, fd)| PollFd::from_borrowed_fd(fd.as_fd(), PollFlags::IN)).collect();
-    fds.push(PollFd::new(bell, PollFlags::IN));
+    fds.extend(bell.map(|bell| PollFd::new(bell, PollFlags::IN)));
     // A time too long for a timespec is as good as forever.
     let timeout = timeout.and_then(|t| Timespec::try_from(t).ok());
     let outcome = match poll(&mut fds, timeout.as_ref()) {
         Err(Errno::INTR) => Ok(0),
         other => other,
     };
-    let rang = fds.last().is_some_and(|bell| !bell.revents().is_empty());
-    ready.awake(rang);
+    if bell.is_some() {
+        ready.awake(fds.last().is_some_and(|bell| !bell.revents().is_empty()));
+    }
     if outcome? == 0 {
         return Ok(());
     }
@@ -160,6 +170,27 @@ mod tests {
         rt.block_on(watch.readable());
         assert!(*wrote.borrow());
         rt.block_on(watch.readable()); // level triggered: the byte is still there
+    }
+
+    #[test]
+    fn a_task_that_is_always_ready_does_not_keep_a_pipe_from_its_reader() {
+        let rt = Rt::real_time();
+        let (reader, writer) = pipe().unwrap();
+        let watch = rt.watch(reader);
+        let seen = Rc::new(RefCell::new(false));
+        let flag = seen.clone();
+        rt.spawn(async move {
+            watch.readable().await;
+            *flag.borrow_mut() = true;
+        });
+        rustix::io::write(&writer, b"x").unwrap();
+        let began = rt.now();
+        rt.block_on(async {
+            while !*seen.borrow() {
+                assert!(rt.now() - began < Duration::from_secs(10), "the pipe is never looked at");
+                rt.yield_now().await;
+            }
+        });
     }
 
     #[test]
