@@ -20,8 +20,10 @@ use crate::{Rng, Sleep, Time, Watch};
 /// Virtual time starts at 2000-01-01 00:00:00 UTC, in seconds since 1970.
 const VIRTUAL_EPOCH: i64 = 946_684_800;
 
-/// In real time descriptors are checked after this many polls, even if tasks are always ready.
+/// In real time descriptors are checked after this many polls, and after this time, even if tasks are always ready:
+/// what waits for them may be a caller, beside a task that computes.
 const POLLS_BETWEEN_LOOKS: u32 = 16;
+const TIME_BETWEEN_LOOKS: Duration = Duration::from_micros(250);
 
 /// Polls at one instant of virtual time after which it counts as stuck: far more than any work of one instant.
 const POLLS_OF_AN_INSTANT: u32 = 1 << 24;
@@ -253,18 +255,22 @@ impl Rt {
                     }
                 }
                 Some(task) => self.run(task),
-                None => self.idle(),
+                None => {
+                    self.idle();
+                    (instant, since) = (self.now(), polls);
+                }
             }
             polls = polls.wrapping_add(1);
-            if polls % POLLS_BETWEEN_LOOKS != 0 {
-                continue;
-            }
-            if !self.is_virtual() {
+            let now = self.now();
+            if self.is_virtual() {
+                if now != instant {
+                    (instant, since) = (now, polls);
+                } else if polls.wrapping_sub(since) > POLLS_OF_AN_INSTANT {
+                    panic!("time stands still at {instant}: tasks wake each other, and none of them ends");
+                }
+            } else if polls.wrapping_sub(since) >= POLLS_BETWEEN_LOOKS || now - instant >= TIME_BETWEEN_LOOKS {
                 self.look_outside();
-            } else if self.now() != instant {
                 (instant, since) = (self.now(), polls);
-            } else if polls.wrapping_sub(since) > POLLS_OF_AN_INSTANT {
-                panic!("time stands still at {instant}: tasks wake each other, and none of them ends");
             }
         }
     }

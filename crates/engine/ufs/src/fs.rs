@@ -43,7 +43,7 @@ impl Default for Options {
     fn default() -> Self {
         Options {
             atime: Atime::default(),
-            read_ahead: 1 << 20,
+            read_ahead: 4 << 20,
             cluster: 128 << 10,
             reallocates: true,
             clusters_of_files: false,

@@ -27,8 +27,9 @@ use std::path::{Path, PathBuf};
 
 /// The file system type of our mounts.
 pub const FS_TYPE: &str = "fuse.ordo";
-/// Bytes that the kernel reads ahead, in KiB, where this can be set: one transfer.
-const READ_AHEAD_KIB: u32 = crate::transport::MAX_TRANSFER / 1024;
+/// How far the kernel reads ahead, in KiB, where this can be set: four transfers. With one, the server waits for the next
+/// request while the reader copies the last reply (`benches/mounts.sh`).
+const READ_AHEAD_KIB: u32 = 4 * crate::transport::MAX_TRANSFER / 1024;
 
 /// Why a mount or unmount was refused.
 #[derive(Debug, thiserror::Error)]

@@ -2,6 +2,9 @@
 //!
 //! C1. A caller is alone if all requests of the last [`ALONE`] were its own. Requests without a caller (FORGET, what
 //!     the kernel writes back by itself) count as nothing.
+//! C2. A caller waits for each reply if none of its requests was read while another one had no answer. Requests that
+//!     were read one after the other without a sleep do not tell: a quick caller sends the next one before the server
+//!     looks again.
 
 use ordo_rt::Time;
 use std::time::Duration;
@@ -18,14 +21,16 @@ pub(super) struct Turn {
     pid: u32,
     /// Not all were of this caller.
     mixed: bool,
+    /// One was read while another one had no answer (C2).
+    at_once: bool,
 }
 
 impl Turn {
-    /// A request of `pid` was read; the kernel's own have 0.
-    pub(super) fn add(&mut self, pid: u32) {
+    /// A request of `pid` was read, perhaps `beside` one that has no answer; the kernel's own have 0.
+    pub(super) fn add(&mut self, pid: u32, beside: bool) {
         if pid != 0 {
             let mixed = self.mixed || (self.asked > 0 && pid != self.pid);
-            *self = Turn { asked: self.asked + 1, pid, mixed };
+            *self = Turn { asked: self.asked + 1, pid, mixed, at_once: self.at_once || beside };
         }
     }
 }
@@ -40,8 +45,10 @@ pub(super) enum Company {
     /// The caller of before.
     One {
         pid: u32,
-        /// Its requests in this turn: more than one if it does not wait for each reply.
+        /// Its requests in this turn.
         asked: u32,
+        /// It does not wait for each reply (C2).
+        at_once: bool,
         /// So long (C1).
         alone: bool,
     },
@@ -50,7 +57,7 @@ pub(super) enum Company {
 impl Company {
     /// One caller, who waits for each reply.
     pub(super) fn is_one_alone(self) -> bool {
-        matches!(self, Company::One { alone: true, asked: 1, .. })
+        matches!(self, Company::One { alone: true, at_once: false, .. })
     }
 }
 
@@ -68,7 +75,7 @@ impl Callers {
 
     /// Notes a turn.
     pub(super) fn note(&mut self, turn: Turn, now: Time) -> Company {
-        let Turn { asked, pid, mixed } = turn;
+        let Turn { asked, pid, mixed, at_once } = turn;
         if asked == 0 {
             return Company::Nobody;
         }
@@ -76,6 +83,34 @@ impl Callers {
             *self = Callers { pid, since: now };
             return Company::Changing;
         }
-        Company::One { pid, asked, alone: now - self.since >= ALONE }
+        Company::One { pid, asked, at_once, alone: now - self.since >= ALONE }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn one_alone(requests: &[(u32, bool)]) -> bool {
+        let mut callers = Callers::new(Time::ZERO);
+        callers.note(turn(&[(7, false)]), Time::ZERO);
+        callers.note(turn(requests), Time::ZERO + ALONE).is_one_alone()
+    }
+
+    fn turn(requests: &[(u32, bool)]) -> Turn {
+        let mut turn = Turn::default();
+        requests.iter().for_each(|(pid, beside)| turn.add(*pid, *beside));
+        turn
+    }
+
+    #[test]
+    fn a_caller_whose_requests_are_read_in_one_turn_waits_for_each_reply_unless_one_had_none() {
+        assert!(one_alone(&[(7, false)]));
+        assert!(one_alone(&[(7, false), (7, false), (7, false)]));
+        assert!(one_alone(&[(0, true), (7, false)]), "a request without a caller says nothing");
+        assert!(!one_alone(&[(7, false), (7, true)]));
+        assert!(!one_alone(&[(7, true), (7, false)]));
+        assert!(!one_alone(&[(7, false), (8, false)]));
+        assert!(!one_alone(&[(0, false)]));
     }
 }

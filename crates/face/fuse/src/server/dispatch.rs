@@ -73,7 +73,7 @@ impl<F: FileSystem + 'static, T: Transport + 'static> Server<F, T> {
 
     fn noted(&self, pid: u32) {
         let mut turn = self.turn.get();
-        turn.add(pid);
+        turn.add(pid, self.under_way.get() > 0);
         self.turn.set(turn);
     }
 

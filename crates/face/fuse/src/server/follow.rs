@@ -7,8 +7,8 @@
 //! W1. A move is a hint. The thread is put on the caller's CPU, and in the next call is allowed again on every CPU that
 //!     it was allowed on before: the scheduler has the last word, and no caller's CPU is entered that the system's
 //!     administrator has forbidden.
-//! W2. Only a caller that is alone (server-callers-1) and waits for each reply is followed; read-ahead holds the server
-//!     back. With two callers a server on a CPU of its own need not sleep at all, and moving it would cost a third of
+//! W2. Only a caller that is alone (server-callers-1) is followed; read-ahead, several requests in a turn, holds the
+//!     server back. With two callers a server on a CPU of its own need not sleep at all, and moving it would cost a third of
 //!     their calls.
 //! W3. Looking costs two or three system calls for at least [`GAP`] requests. Where the scheduler parts the two again,
 //!     the looks become rarer, down to one in [`GAP_MOST`].
@@ -152,7 +152,7 @@ mod tests {
 
     fn turn(pids: &[u32]) -> Turn {
         let mut turn = Turn::default();
-        pids.iter().for_each(|pid| turn.add(*pid));
+        pids.iter().for_each(|pid| turn.add(*pid, false));
         turn
     }
 
