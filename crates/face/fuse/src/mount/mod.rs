@@ -27,8 +27,8 @@ use std::path::{Path, PathBuf};
 
 /// The file system type of our mounts.
 pub const FS_TYPE: &str = "fuse.ordo";
-/// How far the kernel reads ahead, in KiB, where this can be set: four transfers. With one, the server waits for the next
-/// request while the reader copies the last reply (`benches/mounts.sh`).
+/// How far the kernel reads ahead, in KiB, where this can be set: four transfers. With one, the server waits for the
+/// next request while the reader copies the last reply (docs/benchmarks.md).
 const READ_AHEAD_KIB: u32 = 4 * crate::transport::MAX_TRANSFER / 1024;
 
 /// Why a mount or unmount was refused.

@@ -8,8 +8,8 @@
 //!     it was allowed on before: the scheduler has the last word, and no caller's CPU is entered that the system's
 //!     administrator has forbidden.
 //! W2. Only a caller that is alone (server-callers-1) is followed; read-ahead, several requests in a turn, holds the
-//!     server back. With two callers a server on a CPU of its own need not sleep at all, and moving it would cost a third of
-//!     their calls.
+//!     server back. With two callers a server on a CPU of its own need not sleep at all, and moving it would cost a
+//!     third of their calls.
 //! W3. Looking costs two or three system calls for at least [`GAP`] requests. Where the scheduler parts the two again,
 //!     the looks become rarer, down to one in [`GAP_MOST`].
 //! W4. Nothing is done between requests: no timer, no thread. An idle mount sleeps.

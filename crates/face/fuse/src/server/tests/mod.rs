@@ -192,7 +192,7 @@ fn a_turn_counts_the_requests_that_have_a_caller_each_once() {
     assert!(matches!(server.drain(&rt), Ok(Drained::All)));
     rt.block_on(server.settle());
     let mut turn = Turn::default();
-    [5, 6].iter().for_each(|pid| turn.add(*pid, false));
+    [(5, false), (6, true)].iter().for_each(|(pid, beside)| turn.add(*pid, *beside));
     assert_eq!((server.turn.get(), script.replies.borrow().len()), (turn, 3));
 }
 
