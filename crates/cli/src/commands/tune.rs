@@ -3,10 +3,10 @@
 use crate::image::{self, ImageArg};
 use crate::out::{Outcome, Status, print, usage};
 use crate::{size, text};
-use ordofs::{JournalChange, TuneError, Tuning};
+use ordofs::{Acls, JournalChange, TuneError, Tuning};
 use serde::Serialize;
 
-/// Changes settings of a volume: soft updates, journal, log, check hashes, label, reserve
+/// Changes settings of a volume: soft updates, journal, log, check hashes, access control lists, label, reserve
 ///
 /// The volume must be clean and not mounted. Options, joined by commas:
 ///
@@ -25,11 +25,15 @@ use serde::Serialize;
 /// are computed, or cleared. NetBSD takes their flag for that of quotas, and can write to the volume only without them
 /// (ordo info says which systems can write to a volume).
 ///
+/// acls=off|posix|nfs4: which access control lists apply to the files of a UFS2 (mounts obey POSIX.1e's, cp -a and
+/// rsync -A keep them). With nfs4, which FreeBSD obeys, OrdoFS only reads the volume. Stored lists are not removed.
+///
 /// label=NAME: at most 31 bytes. minfree=PERCENT: the space that only root may use.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  ordo tune -o journal=on disk.img\n  ordo tune -o label=home,minfree=5 disk.img\n  \
     ordo tune -o log=on disk.img\n  ordo tune -o check-hashes=off disk.img\n  \
+    ordo tune -o acls=posix disk.img\n  \
     ordo tune -o journal=off,softupdates=off disk.img@s1a\n  ordo tune -o suj=16M --json disk.img"
 )]
 pub(crate) struct Args {
@@ -110,6 +114,14 @@ fn parse(options: &[String]) -> Result<Tuning, String> {
                 });
             }
             "check-hashes" => tuning.check_hashes = Some(switch(name, value)?),
+            "acls" => {
+                tuning.acls = Some(match value {
+                    "off" => Acls::Off,
+                    "posix" | "on" => Acls::Posix,
+                    "nfs4" => Acls::Nfs4,
+                    _ => return Err(format!("acls is off, posix or nfs4, not {value:?}")),
+                });
+            }
             "label" => tuning.label = Some(value.to_owned()),
             "minfree" => {
                 let percent = value.strip_suffix('%').unwrap_or(value).parse();
@@ -117,14 +129,15 @@ fn parse(options: &[String]) -> Result<Tuning, String> {
             }
             _ => {
                 return Err(format!(
-                    "no option {name:?}; there are softupdates, journal, log, active, check-hashes, label, minfree"
+                    "no option {name:?}; there are softupdates, journal, log, active, check-hashes, acls, label, minfree"
                 ));
             }
         }
     }
     match tuning == Tuning::default() {
         true => {
-            Err("nothing to change; give -o softupdates=, journal=, log=, active=, check-hashes=, label= or minfree="
+            Err("nothing to change; give -o softupdates=, journal=, log=, active=, check-hashes=, acls=, label= or \
+                 minfree="
                 .into())
         }
         false => Ok(tuning),
@@ -157,8 +170,10 @@ mod tests {
             log: Some(JournalChange::On(None)),
             active: Some(JournalChange::Off),
             check_hashes: Some(true),
+            acls: Some(Acls::Posix),
         };
-        assert_eq!(said("softupdates=off,suj=off,label=a=b,minfree=5%,log=on,active=off,check-hashes=on"), Ok(all));
+        let options = "softupdates=off,suj=off,label=a=b,minfree=5%,log=on,active=off,check-hashes=on,acls=posix";
+        assert_eq!(said(options), Ok(all));
         let log = |options| said(options).map(|tuning| tuning.log);
         assert_eq!(log("log=off"), Ok(Some(JournalChange::Off)));
         assert_eq!(log("log=1M"), Ok(Some(JournalChange::On(Some(1 << 20)))));
@@ -166,7 +181,9 @@ mod tests {
         let journal = |options| said(options).map(|tuning| tuning.journal);
         assert_eq!(journal("journal=on"), Ok(Some(JournalChange::On(None))));
         assert_eq!(journal("journal=8M"), Ok(Some(JournalChange::On(Some(8 << 20)))));
-        for wrong in ["", "journal", "journal=maybe", "softupdates=1", "check-hashes=yes", "minfree=x", "size=3"] {
+        for wrong in
+            ["", "journal", "journal=maybe", "softupdates=1", "check-hashes=yes", "minfree=x", "size=3", "acls=2"]
+        {
             assert!(said(wrong).is_err(), "{wrong}");
         }
     }

@@ -4,18 +4,27 @@
 //! | --- | --- |
 //! | `user.NAME` | user namespace, `NAME` |
 //! | `system.posix_acl_access`, `system.posix_acl_default` | system namespace, `posix1e.acl_access`, `posix1e.acl_default` |
-//! | `trusted.freebsd.system.NAME` | system namespace, `NAME` |
+//! | `system.nfs4_acl`, to read | system namespace, `nfs4.acl` |
+//! | `security.NAME`, `trusted.NAME` | system namespace, the same name with its prefix |
+//! | `trusted.freebsd.system.NAME` | system namespace, any other `NAME` |
+//!
+//! The system namespace is for the privileged on FreeBSD, as `security` and `trusted` are on Linux. Each attribute of
+//! the volume has exactly one name here, so a copy does not set it twice.
 
 use crate::{Inode, Layout, Ufs, attr};
 use bytes::Bytes;
 use ordo_buf::{CallKind, Fields, Op};
 use ordo_ondisk::acl::{ACCESS, Acl, DEFAULT};
 use ordo_ondisk::extattr::{self, MAX_NAME, Namespace};
+use ordo_ondisk::nfs4::{self, NFS4};
 use ordo_vfs::{Caller, Error, Kind, Refusal, Result, XattrMode};
 use std::rc::Rc;
 
 const USER: &[u8] = b"user.";
 const SYSTEM: &[u8] = b"trusted.freebsd.system.";
+/// Namespaces of Linux that keep their names in the system namespace.
+const OWN: [&[u8]; 2] = [b"security.", b"trusted."];
+const NFS4_ACL: &[u8] = b"system.nfs4_acl";
 
 /// An attribute as the volume names it.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -29,9 +38,15 @@ impl<'a> Id<'a> {
         let id = match name {
             b"system.posix_acl_access" => Id { space: Namespace::SYSTEM, name: ACCESS },
             b"system.posix_acl_default" => Id { space: Namespace::SYSTEM, name: DEFAULT },
+            NFS4_ACL => Id { space: Namespace::SYSTEM, name: NFS4 },
             _ => match (name.strip_prefix(USER), name.strip_prefix(SYSTEM)) {
                 (Some(name), _) => Id { space: Namespace::USER, name },
+                // These have names of their own.
+                (_, Some(name)) if has_own_name(name) => return Err(Refusal::Invalid.into()),
                 (_, Some(name)) => Id { space: Namespace::SYSTEM, name },
+                _ if OWN.iter().any(|space| name.len() > space.len() && name.starts_with(space)) => {
+                    Id { space: Namespace::SYSTEM, name }
+                }
                 _ => return Err(Refusal::NotSupported.into()),
             },
         };
@@ -46,7 +61,9 @@ impl<'a> Id<'a> {
         match (space, name) {
             (Namespace::SYSTEM, ACCESS) => b"system.posix_acl_access".to_vec(),
             (Namespace::SYSTEM, DEFAULT) => b"system.posix_acl_default".to_vec(),
+            (Namespace::SYSTEM, NFS4) => NFS4_ACL.to_vec(),
             (Namespace::USER, name) => [USER, name].concat(),
+            (Namespace::SYSTEM, name) if has_own_name(name) => name.to_vec(),
             (_, name) => [SYSTEM, name].concat(),
         }
     }
@@ -54,6 +71,12 @@ impl<'a> Id<'a> {
     fn is_acl(&self) -> bool {
         self.space == Namespace::SYSTEM && (self.name == ACCESS || self.name == DEFAULT)
     }
+}
+
+/// A name of the system namespace that Linux has under another name than [`SYSTEM`].
+fn has_own_name(name: &[u8]) -> bool {
+    [ACCESS, DEFAULT, NFS4].contains(&name)
+        || OWN.iter().any(|space| name.starts_with(space) && !name.starts_with(SYSTEM))
 }
 
 impl<L: Layout> Ufs<L> {
@@ -67,6 +90,10 @@ impl<L: Layout> Ufs<L> {
             let _shared = inode.lock.read().await;
             self.stored(inode, id).await?.ok_or(Refusal::NoAttribute)?
         };
+        if id.name == NFS4 && id.space == Namespace::SYSTEM {
+            let list = nfs4::to_protocol(&value, self.layout.shape().encoding.endian);
+            return Ok(list.map_err(|error| damaged(inode, error))?.into());
+        }
         if !id.is_acl() {
             return Ok(value.into());
         }
@@ -132,6 +159,9 @@ impl<L: Layout> Ufs<L> {
         mode: XattrMode,
     ) -> Result<()> {
         let id = Id::of_linux(name)?;
+        if name == NFS4_ACL {
+            return Err(Refusal::NotSupported.into());
+        }
         self.may_set_attributes()?;
         attr::may_change(inode)?;
         if inode.dinode().flags & attr::flags::APPEND != 0 {

@@ -115,7 +115,7 @@ pub use mounted::{LOG_SCHEME, LeaksPhase, LeaksProgress, LogSegments, LogState, 
 pub use notice::{Notice, Notices, Weight};
 pub use options::{COMMIT, DEFAULT_SCHEME, Engine, MountOptions, default_scheme};
 pub use placement::{Class, Part, Placement, Tenth};
-pub use tune::{JournalChange, TuneError, Tuned, Tuning};
+pub use tune::{Acls, JournalChange, TuneError, Tuned, Tuning};
 pub use unread::UnreadLog;
 
 pub use ordo_active::Scrubbed;

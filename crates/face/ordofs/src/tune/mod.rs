@@ -1,4 +1,4 @@
-//! Changes to an unmounted volume: label, reserve, soft updates and their journal, check hashes.
+//! Changes to an unmounted volume: label, reserve, soft updates and their journal, check hashes, access control lists.
 //!
 //! T1. Only a clean volume is changed, and it is clean again afterwards. All is checked before anything is written.
 //! T2. The superblock says that there is a journal only while its file is complete: the flag is set after the file was
@@ -57,12 +57,25 @@ pub struct Tuning {
     pub minfree: Option<u32>,
     /// The check hashes of FreeBSD's UFS2. Without them NetBSD can also write to the volume.
     pub check_hashes: Option<bool>,
+    /// Which access control lists apply.
+    pub acls: Option<Acls>,
+}
+
+/// The access control lists of a volume's files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Acls {
+    /// None apply; those that are stored stay.
+    Off,
+    /// POSIX.1e's.
+    Posix,
+    /// NFSv4's, which FreeBSD obeys. This program then only reads the volume.
+    Nfs4,
 }
 
 /// A requested change, with the old and the new value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tuned {
-    /// `softupdates`, `journal`, `log`, `active`, `label`, `minfree` or `check-hashes`.
+    /// `softupdates`, `journal`, `log`, `active`, `label`, `minfree`, `check-hashes` or `acls`.
     pub what: &'static str,
     /// The old value.
     pub was: String,
@@ -94,6 +107,9 @@ pub enum TuneError {
         /// The system that made the volume.
         dialect: Dialect,
     },
+    /// Only UFS2 has a place for them.
+    #[error("access control lists are kept in extended attributes, which are UFS2's, and the volume is a UFS1")]
+    AclsOfUfs1,
     /// Only UFS2 has check hashes.
     #[error("check hashes are UFS2's, and the volume is a UFS1")]
     HashesOfUfs1,
@@ -171,7 +187,12 @@ impl Tuning {
         if !before.is_clean() || before.features().unclean {
             return Err(TuneError::Dirty);
         }
-        before.write_gate()?;
+        // A volume whose only obstacle is its NFSv4 lists can be taken back from them.
+        let mut gate = before.clone();
+        if self.acls.is_some() {
+            gate.fields.flags &= !flag::NFS4ACLS;
+        }
+        gate.write_gate()?;
         let journal = self.check(&before)?;
         let disk = located.disk;
         if let Some(change) = journal {
@@ -244,6 +265,10 @@ impl Tuning {
         of_freebsd("the journal of soft updates", matches!(self.journal, Some(JournalChange::On(_))))?;
         of_freebsd("the superblock's place for what a log needs", matches!(self.log, Some(JournalChange::On(_))))?;
         of_freebsd("check hashes", self.check_hashes == Some(true))?;
+        of_freebsd("a flag of access control lists", self.acls.is_some())?;
+        if sb.format == Format::Ufs1 && self.acls.is_some_and(|acls| acls != Acls::Off) {
+            return Err(TuneError::AclsOfUfs1);
+        }
         if self.check_hashes == Some(true) && sb.format == Format::Ufs1 {
             return Err(TuneError::HashesOfUfs1);
         }
@@ -285,6 +310,8 @@ impl Tuning {
             None => {}
         };
         flag(flag::DOSOFTDEP, self.softupdates);
+        flag(flag::ACLS, self.acls.map(|acls| acls == Acls::Posix));
+        flag(flag::NFS4ACLS, self.acls.map(|acls| acls == Acls::Nfs4));
         if let Some(JournalChange::On(_)) = self.journal {
             flag(flag::DOSOFTDEP | flag::SUJ, Some(true));
         }
@@ -308,10 +335,21 @@ impl Tuning {
             one("journal", self.journal.is_some(), &|sb| on(sb.features().suj)),
             one("label", self.label.is_some(), &Superblock::label),
             one("minfree", self.minfree.is_some(), &|sb| sb.fields.minfree.to_string()),
+            one("acls", self.acls.is_some(), &acls_of),
             one("check-hashes", self.check_hashes.is_some(), &|sb| on(sb.features().hashes)),
         ];
         all.into_iter().flatten().collect()
     }
+}
+
+fn acls_of(sb: &Superblock) -> String {
+    let on = sb.features();
+    match (on.nfs4acls, on.acls) {
+        (true, _) => "nfs4",
+        (false, true) => "posix",
+        (false, false) => "off",
+    }
+    .into()
 }
 
 /// Changes the superblock on the disk, durably.
