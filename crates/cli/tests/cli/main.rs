@@ -2,6 +2,7 @@
 
 mod aged;
 mod apart;
+mod attributes;
 mod common;
 mod contents;
 mod crash;

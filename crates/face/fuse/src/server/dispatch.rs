@@ -200,7 +200,12 @@ impl<F: FileSystem, T: Transport> Server<F, T> {
             Request::Unlink { name: bytes } => self.done(fs.unlink(node, name(bytes)?).await),
             Request::Rmdir { name: bytes } => self.done(fs.rmdir(node, name(bytes)?).await),
             Request::Rename { to_dir, flags, name: from, to_name } => {
-                let (to_dir, mode) = (self.show.node(to_dir), rename_mode(flags)?);
+                let to_dir = self.show.node(to_dir);
+                if RenameFlags::from_bits_retain(flags) == RenameFlags::WHITEOUT {
+                    let (from, to) = ((node, name(from)?), (to_dir, name(to_name)?));
+                    return self.rename_and_hide(&who(0), from, to, head.unique).await;
+                }
+                let mode = rename_mode(flags)?;
                 self.done(fs.rename(node, name(from)?, to_dir, name(to_name)?, mode).await)
             }
             Request::Link { node: target, name: bytes } => {

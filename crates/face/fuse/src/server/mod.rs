@@ -17,6 +17,7 @@ mod lookups;
 mod record;
 mod signals;
 mod spin;
+mod whiteout;
 mod xattr;
 
 use crate::first::{First, first};
