@@ -35,6 +35,7 @@ enum Command {
     Clean(clean::Args),
     Scrub(scrub::Args),
     Versions(versions::Args),
+    #[cfg(feature = "laboratory")]
     Age(age::Args),
     Tune(tune::Args),
     Info(info::Args),
@@ -49,15 +50,24 @@ enum Command {
     Df(df::Args),
     Tree(tree::Args),
     Schemes(schemes::Args),
+    #[cfg(feature = "laboratory")]
     Workloads(workloads::Args),
+    #[cfg(feature = "laboratory")]
     Disks(disks::Args),
     Wafs(wafs::Args),
+    #[cfg(feature = "laboratory")]
     Bench(bench::Args),
+    #[cfg(feature = "laboratory")]
     Sim(sim::Args),
+    #[cfg(feature = "laboratory")]
     Paper(paper::Args),
+    #[cfg(feature = "laboratory")]
     Crash(crash::Args),
+    #[cfg(feature = "laboratory")]
     Trace(trace::Args),
+    #[cfg(feature = "laboratory")]
     Report(report::Args),
+    #[cfg(feature = "laboratory")]
     Demo(demo::Args),
     #[command(hide = true)]
     Man(man::Args),
@@ -82,6 +92,7 @@ impl Cli {
             Command::Clean(args) => clean::run(args),
             Command::Scrub(args) => scrub::run(args),
             Command::Versions(args) => versions::run(args),
+            #[cfg(feature = "laboratory")]
             Command::Age(args) => age::run(args),
             Command::Tune(args) => tune::run(args),
             Command::Info(args) => info::run(args),
@@ -96,15 +107,24 @@ impl Cli {
             Command::Df(args) => df::run(args),
             Command::Tree(args) => tree::run(args),
             Command::Schemes(args) => schemes::run(args),
+            #[cfg(feature = "laboratory")]
             Command::Workloads(args) => workloads::run(args),
+            #[cfg(feature = "laboratory")]
             Command::Disks(args) => disks::run(args),
             Command::Wafs(args) => wafs::run(args),
+            #[cfg(feature = "laboratory")]
             Command::Bench(args) => bench::run(args),
+            #[cfg(feature = "laboratory")]
             Command::Sim(args) => sim::run(args),
+            #[cfg(feature = "laboratory")]
             Command::Paper(args) => paper::run(args),
+            #[cfg(feature = "laboratory")]
             Command::Crash(args) => crash::run(args),
+            #[cfg(feature = "laboratory")]
             Command::Trace(args) => trace::run(args),
+            #[cfg(feature = "laboratory")]
             Command::Report(args) => report::run(args),
+            #[cfg(feature = "laboratory")]
             Command::Demo(args) => demo::run(args),
             Command::Man(args) => man::run(args),
             Command::Completions(args) => completions::run(args),

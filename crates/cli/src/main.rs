@@ -8,22 +8,29 @@
 #![forbid(unsafe_code)]
 
 mod args;
+#[cfg(feature = "laboratory")]
 mod bench;
 mod commands;
 mod copy;
+#[cfg(feature = "laboratory")]
 mod demo;
 mod image;
 mod interrupt;
+#[cfg(feature = "laboratory")]
 mod layout;
 mod listing;
 mod messages;
 mod mount_options;
 mod out;
 mod place;
+#[cfg(feature = "laboratory")]
 mod plain;
+#[cfg(feature = "laboratory")]
 mod responses;
+#[cfg(feature = "laboratory")]
 mod scheme_set;
 mod size;
+#[cfg(feature = "laboratory")]
 mod strace;
 mod text;
 

@@ -22,8 +22,10 @@ mod overlay;
 pub mod queue;
 mod ram;
 mod recorder;
+#[cfg(feature = "drive")]
 mod sim;
 mod slice;
+#[cfg(feature = "drive")]
 mod tags;
 #[cfg(test)]
 mod tests;
@@ -40,6 +42,7 @@ pub use overlay::Overlay;
 pub use queue::{Flag, Meaning, Order, Queue, QueueOptions, Scheduler, Stats, Written, all_durable};
 pub use ram::{Frozen, RamDisk};
 pub use recorder::{Event, RecordedPart, Recorder};
+#[cfg(feature = "drive")]
 pub use sim::{Service, SimDisk};
 pub use slice::Slice;
 

@@ -4,9 +4,8 @@ use crate::image::{ImageArg, Opened};
 use crate::listing::json_text;
 use crate::out::{Outcome, Status, print, usage};
 use anyhow::Context;
-use ordo_lab::cleaning_of;
 use ordo_workload::Cleaning;
-use ordofs::lfs::{Coalesced, Policy};
+use ordofs::lfs::{Coalesced, Counters, Policy};
 use ordofs::rt::Rt;
 use ordofs::{ImageSpec, LogState, MountOptions, Mounted, OpenError};
 use serde::Serialize;
@@ -46,6 +45,11 @@ struct Cleaned {
     bytes_rewritten: Option<u64>,
     #[serde(flatten)]
     cleaning: Cleaning,
+}
+
+fn cleaning(log: &LogState) -> Cleaning {
+    let Counters { segments_cleaned, segments_read, segments_written, write_cost, .. } = log.counters;
+    Cleaning { segments_cleaned, segments_read, segments_written, write_cost }
 }
 
 /// Cleans it.
@@ -94,7 +98,7 @@ fn show(args: &Args, image: String, before: LogState, after: LogState, coalesced
         clean_segments: after.clean_segments,
         files_rewritten: coalesced.map(|done| done.rewritten),
         bytes_rewritten: coalesced.map(|done| done.bytes),
-        cleaning: cleaning_of(&after),
+        cleaning: cleaning(&after),
     };
     print(|out| match args.json {
         true => out.json(&cleaned),

@@ -1,14 +1,19 @@
 //! The commands, one file each: its arguments, and its implementation.
 
+#[cfg(feature = "laboratory")]
 pub(crate) mod age;
+#[cfg(feature = "laboratory")]
 pub(crate) mod bench;
 pub(crate) mod cat;
 pub(crate) mod clean;
 pub(crate) mod completions;
 pub(crate) mod cp;
+#[cfg(feature = "laboratory")]
 pub(crate) mod crash;
+#[cfg(feature = "laboratory")]
 pub(crate) mod demo;
 pub(crate) mod df;
+#[cfg(feature = "laboratory")]
 pub(crate) mod disks;
 pub(crate) mod fsck;
 pub(crate) mod info;
@@ -19,18 +24,23 @@ pub(crate) mod mkdir;
 pub(crate) mod mkfs;
 pub(crate) mod mount;
 pub(crate) mod mv;
+#[cfg(feature = "laboratory")]
 pub(crate) mod paper;
+#[cfg(feature = "laboratory")]
 pub(crate) mod report;
 pub(crate) mod rm;
 pub(crate) mod schemes;
 pub(crate) mod scrub;
+#[cfg(feature = "laboratory")]
 pub(crate) mod sim;
 pub(crate) mod stat;
 pub(crate) mod sync;
+#[cfg(feature = "laboratory")]
 pub(crate) mod trace;
 pub(crate) mod tree;
 pub(crate) mod tune;
 pub(crate) mod umount;
 pub(crate) mod versions;
 pub(crate) mod wafs;
+#[cfg(feature = "laboratory")]
 pub(crate) mod workloads;

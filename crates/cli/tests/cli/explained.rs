@@ -10,7 +10,7 @@ const HEAD: &str = "\
 
 What `ordo trace --explain` prints: the steps of a call as the scheme gets them; what the scheme holds back, and which
 bufs must be durable before it lets it go; which images leave, and what is rolled back in them; and when everything is
-durable. Made from live runs by `crates/cli/tests/cli/explained.rs`; `ORDO_BLESS=1 cargo test -p ordo --test cli
+durable. Made from live runs by `crates/cli/tests/cli/explained.rs`; `ORDO_BLESS=1 cargo test -p ordofs-cli --test cli
 explained` rewrites it. The words are explained in the [glossary](glossary.md).
 
 The disk is modelled, time is virtual, and the same arguments give the same lines. `@n+m` means m fragments from

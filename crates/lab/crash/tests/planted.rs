@@ -2,7 +2,7 @@
 //! Without a crash the system works correctly with both.
 //!
 //! They are behind the feature `planted` of `ufs` and `ffs`, which only the tests of this crate enable (the last test
-//! checks that), and only in a thread that enables one. No other build has them: `cargo tree -p ordo -e
+//! checks that), and only in a thread that enables one. No other build has them: `cargo tree -p ordofs-cli -e
 //! features,normal` names no `planted`.
 
 use ordo_crash::{Device, Id, Oracle, Plan, Report, Violation, explore, shrink};

@@ -26,7 +26,7 @@ pub use error::{LabError, Result};
 pub use machine::{Machine, Shape};
 pub use ordofs::rt::together;
 pub use replay::{Replay, Replayed};
-pub use run::{LogPlace, Outcome, Run, Start, cleaning, cleaning_of};
+pub use run::{LogPlace, Outcome, Run, Start, cleaning};
 
 /// The drives available to a machine.
 pub fn drives() -> Vec<&'static str> {

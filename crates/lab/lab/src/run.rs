@@ -21,9 +21,7 @@ use ordofs::disk::{Counted, Disk, Requests, Service, SimDisk, Slice, Stats};
 use ordofs::lfs::Counters;
 use ordofs::rt::{Rt, Time};
 use ordofs::schemes::{DataMode, Settings};
-use ordofs::{
-    AllocInit, LOG_SCHEME, Located, LogKind, LogState, MountOptions, Mounted, OpenError, Tuning, locate_on, schemes,
-};
+use ordofs::{AllocInit, LOG_SCHEME, Located, LogKind, MountOptions, Mounted, OpenError, Tuning, locate_on, schemes};
 
 use crate::cpu::{Cpu, Prices, Share, defers};
 use crate::error::{LabError, Result};
@@ -458,13 +456,8 @@ const PATIENCE: Duration = Duration::from_secs(300);
 
 /// What cleaning has cost so far, on a log-structured volume.
 pub fn cleaning(mounted: &Mounted) -> Option<Cleaning> {
-    mounted.log().map(|log| cleaning_of(&log))
-}
-
-/// The same of a state.
-pub fn cleaning_of(log: &LogState) -> Cleaning {
-    let Counters { segments_cleaned, segments_read, segments_written, write_cost, .. } = log.counters;
-    Cleaning { segments_cleaned, segments_read, segments_written, write_cost }
+    let Counters { segments_cleaned, segments_read, segments_written, write_cost, .. } = mounted.log()?.counters;
+    Some(Cleaning { segments_cleaned, segments_read, segments_written, write_cost })
 }
 
 /// The counters of drive, cache and scheme so far.

@@ -10,6 +10,7 @@ mod segments;
 
 pub(crate) use active::ActiveInfo;
 pub(crate) use log::of_mounted_log;
+#[cfg(feature = "laboratory")]
 pub(crate) use segments::SegmentMap;
 
 use crate::image::{self, ImageArg};
