@@ -7,7 +7,8 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
-const AFTER: &str = "\
+/// What every command takes as IMAGE, and its exit status.
+pub(crate) const AFTER: &str = "\
 IMAGE is a file, a block device, or the address of a network block device (nbd://HOST/EXPORT, nbd+unix:///?socket=PATH). A \
 partition in it is chosen with a suffix: disk.img@p2, disk.img@s1, disk.img@s1a, disk.img@gpt:LABEL; it is found \
 automatically if only one holds a volume. IMAGE:/path names a file inside; the path begins after the last ':/' that follows an \

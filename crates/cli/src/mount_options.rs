@@ -30,7 +30,7 @@ pub(crate) struct Wanted {
 /// The smallest cache with which every call works, in bytes.
 const LEAST_CACHE: usize = 8 << 20;
 /// Options for mount(8), systemd or libfuse, or implied by every OrdoFS mount: accepted and ignored.
-const SWALLOWED: [&str; 30] = [
+const SWALLOWED: [&str; 31] = [
     "defaults",
     "nofail",
     "_netdev",
@@ -61,9 +61,45 @@ const SWALLOWED: [&str; 30] = [
     "mand",
     "nomand",
     "default_permissions",
+    "noacl",
 ];
 /// The same, with a value.
-const SWALLOWED_WITH_VALUE: [&str; 6] = ["comment", "loop", "sizelimit", "user", "fsname", "subtype"];
+const SWALLOWED_WITH_VALUE: [&str; 8] =
+    ["comment", "loop", "sizelimit", "user", "fsname", "subtype", "max_read", "max_write"];
+
+/// What else there is, for who mistypes it.
+const KNOWN: [&str; 30] = [
+    "acl",
+    "ro",
+    "force",
+    "noatime",
+    "direct",
+    "allow_other",
+    "sync",
+    "dirsync",
+    "noexec",
+    "suid",
+    "nosuid",
+    "dev",
+    "nodev",
+    "scheme",
+    "cache",
+    "cleaner",
+    "log",
+    "volatile_cache",
+    "follow",
+    "xattr",
+    "transport",
+    "uid",
+    "gid",
+    "umask",
+    "offset",
+    "allocinit",
+    "logmode",
+    "data",
+    "learning",
+    "commit",
+];
 
 impl Wanted {
     /// Parses option lists; a `sloppy` mount ignores unknown options.
@@ -99,7 +135,7 @@ impl Wanted {
                     Some(value) => wanted.set(name, value)?,
                 };
                 if !known && !sloppy {
-                    return Err(usage(format!("unknown mount option {option:?}; ordo mount --help lists them")));
+                    return Err(usage(unknown(name, &option)));
                 }
             }
         }
@@ -114,7 +150,7 @@ impl Wanted {
     fn flag(&mut self, name: &str) -> bool {
         let (volume, kernel) = (&mut self.volume, &mut self.kernel);
         match name {
-            "acl" => self.acl = true,
+            "acl" | "posixacl" => self.acl = true,
             "ro" => volume.read_only = true,
             "rw" => volume.read_only = false,
             "force" => volume.force = true,
@@ -135,7 +171,7 @@ impl Wanted {
 
     fn set(&mut self, name: &str, value: &str) -> anyhow::Result<bool> {
         let wrong = |why: String| usage(format!("mount option {name}={value}: {why}"));
-        let number = || value.parse::<u32>().map_err(|_| wrong("must be a number".into()));
+        let number = || value.parse::<u32>();
         let bytes = || size::parse(value).map_err(wrong);
         match name {
             "scheme" => self.volume.scheme = Some(scheme(value)?.into()),
@@ -173,8 +209,8 @@ impl Wanted {
                 let known = TransportChoice::by_name(value).ok_or_else(|| wrong("must be classic or uring".into()))?;
                 self.transport = known;
             }
-            "uid" => self.uid = Some(number()?),
-            "gid" => self.gid = Some(number()?),
+            "uid" => self.uid = Some(number().or_else(|_| user(value)).map_err(wrong)?),
+            "gid" => self.gid = Some(number().or_else(|_| group(value)).map_err(wrong)?),
             "umask" => {
                 let mask = u16::from_str_radix(value, 8).ok().filter(|mask| *mask <= 0o777);
                 self.umask = mask.ok_or_else(|| wrong("must be octal, 0 to 777".into()))?;
@@ -202,7 +238,34 @@ fn default_cache() -> usize {
 pub(crate) fn scheme(name: &str) -> anyhow::Result<&'static str> {
     let log = (name == LOG_SCHEME).then_some(LOG_SCHEME);
     let known = log.or_else(|| schemes::by_name(name).map(|known| known.name));
-    known.ok_or_else(|| usage(format!("no scheme is called {name:?}; ordo schemes lists them")))
+    let all = schemes::ALL.iter().map(|known| known.name);
+    known.ok_or_else(|| usage(format!("no scheme is called {name:?}{}; ordo schemes lists them", meant(name, all))))
+}
+
+/// The user of this name on this system.
+fn user(name: &str) -> Result<u32, String> {
+    let found = nix::unistd::User::from_name(name).map_err(|errno| errno.to_string())?;
+    found.map(|user| user.uid.as_raw()).ok_or_else(|| "neither a number nor a user of this system".into())
+}
+
+fn group(name: &str) -> Result<u32, String> {
+    let found = nix::unistd::Group::from_name(name).map_err(|errno| errno.to_string())?;
+    found.map(|group| group.gid.as_raw()).ok_or_else(|| "neither a number nor a group of this system".into())
+}
+
+fn unknown(name: &str, option: &str) -> String {
+    if name == "remount" {
+        return "mount options of a mount are changed with mount -o remount,ro DIR, or remount,rw".into();
+    }
+    let known = KNOWN.iter().copied().chain(SWALLOWED);
+    format!("unknown mount option {option:?}{}; ordo mount --help lists them", meant(name, known))
+}
+
+/// The known word that is most like `name`, as a question; nothing if none is.
+fn meant(name: &str, known: impl Iterator<Item = &'static str>) -> String {
+    let likeness = |word| strsim::jaro_winkler(name, word);
+    let best = known.filter(|word| likeness(word) > 0.8).max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
+    best.map_or_else(String::new, |word| format!(" (did you mean {word:?}?)"))
 }
 
 #[cfg(test)]
@@ -223,6 +286,21 @@ mod tests {
             x-gvfs-name=a,comment=b,loop,loop=/dev/loop0,sizelimit=5,,rw";
         let wanted = parse(list).unwrap();
         assert!(!wanted.kernel.suid && !wanted.kernel.dev && !wanted.kernel.allow_other && !wanted.volume.read_only);
+    }
+
+    #[test]
+    fn a_word_that_is_mistyped_is_asked_back() {
+        let said = |list| parse(list).err().map(|error| error.to_string()).unwrap_or_default();
+        assert!(said("noatim").contains("did you mean \"noatime\""), "{}", said("noatim"));
+        assert!(said("scheme=softupdate").contains("did you mean \"softupdates\""));
+        assert!(!said("zzz").contains("did you mean"));
+        assert!(said("remount,ro").contains("mount -o remount"));
+    }
+
+    #[test]
+    fn owners_are_numbers_or_names_of_this_system() {
+        assert_eq!(parse("uid=root,gid=0").map(|w| (w.uid, w.gid)).unwrap(), (Some(0), Some(0)));
+        assert!(parse("uid=no-such-user").err().unwrap().to_string().contains("neither a number nor a user"));
     }
 
     #[test]

@@ -1,6 +1,10 @@
 //! `ordo man`: the manual pages, from the definition of the command line.
+//!
+//! Section 8 has a page for each command, and one for each name by which mount(8), mkfs(8) and fsck(8) call the program.
+//! Section 7 has the schemes, section 5 what IMAGE may name.
 
-use crate::args::command;
+use super::schemes;
+use crate::args::{AFTER, command};
 use crate::out::{Outcome, Status};
 use anyhow::Context;
 use clap_mangen::Man;
@@ -13,13 +17,57 @@ pub(crate) struct Args {
     dir: PathBuf,
 }
 
-/// Writes `ordo.8`, `ordo-COMMAND.8`, and so on down.
+/// The helpers that other programs call, and the command that each of them is.
+const HELPERS: [(&str, &str); 3] = [("mount.ordo", "mount"), ("mkfs.ordo", "mkfs"), ("fsck.ordo", "fsck")];
+
+/// Writes `ordo.8`, `ordo-COMMAND.8`, and so on down, the helpers' pages, `ordo-schemes.7` and `ordo-images.5`.
 pub(crate) fn run(args: &Args) -> Outcome {
     std::fs::create_dir_all(&args.dir).with_context(|| args.dir.display().to_string())?;
     let whole = command();
     write(&args.dir, &whole, "ordo")?;
     below(&args.dir, &whole, "ordo")?;
+    for (helper, command) in HELPERS {
+        put(&args.dir, &format!("{helper}.8"), format!(".so man8/ordo-{command}.8\n").as_bytes())?;
+    }
+    let rows: String = schemes::rows().lines().map(|row| format!("  {row}\n")).collect();
+    let text = format!("A mount keeps its metadata in order by one of these, chosen with -o scheme=NAME.\n\n{rows}");
+    put(
+        &args.dir,
+        "ordo-schemes.7",
+        of_text("ordo-schemes", "7", "how metadata is kept consistent", &text).as_bytes(),
+    )?;
+    put(&args.dir, "ordo-images.5", of_text("ordo-images", "5", "what IMAGE may name", AFTER).as_bytes())?;
     Ok(Status::DONE)
+}
+
+/// A page of plain text.
+fn of_text(name: &str, section: &str, about: &str, text: &str) -> String {
+    let escaped = text.replace('\\', "\\e").replace('-', "\\-");
+    let page = format!(
+        ".TH {name} {section} \"\" OrdoFS OrdoFS\n.SH NAME\n{name} \\- {about}\n.SH DESCRIPTION\n{escaped}\n{SEE_ALSO}"
+    );
+    with_tables(&page)
+}
+
+const SEE_ALSO: &str = ".SH SEE ALSO\n.BR ordo (8),\n.BR ordo\\-images (5),\n.BR ordo\\-schemes (7)\n";
+
+/// Lines that begin with two spaces are tables and examples: they keep their line ends. Headings say what they head.
+fn with_tables(page: &str) -> String {
+    let (mut out, mut table) = (String::with_capacity(page.len()), false);
+    for line in page.lines() {
+        // An empty line within a table is a part of it only if the table goes on; troff takes either.
+        let is_row = line.starts_with("  ");
+        if is_row != table {
+            out.push_str(if is_row { ".nf\n" } else { ".fi\n" });
+            table = is_row;
+        }
+        out.push_str(if line == ".SH EXTRA" { ".SH NOTES" } else { line });
+        out.push('\n');
+    }
+    if table {
+        out.push_str(".fi\n");
+    }
+    out
 }
 
 fn below(dir: &Path, command: &clap::Command, called: &str) -> anyhow::Result<()> {
@@ -36,6 +84,22 @@ fn below(dir: &Path, command: &clap::Command, called: &str) -> anyhow::Result<()
 fn write(dir: &Path, command: &clap::Command, name: &str) -> anyhow::Result<()> {
     let mut page = Vec::new();
     Man::new(command.clone()).title(name).section("8").source("OrdoFS").manual("OrdoFS").render(&mut page)?;
-    let path = dir.join(format!("{name}.8"));
+    let page = with_tables(&String::from_utf8_lossy(&page)) + SEE_ALSO;
+    put(dir, &format!("{name}.8"), page.as_bytes())
+}
+
+fn put(dir: &Path, name: &str, page: &[u8]) -> anyhow::Result<()> {
+    let path = dir.join(name);
     std::fs::write(&path, page).with_context(|| path.display().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_keep_their_line_ends_and_prose_is_filled() {
+        let page = with_tables(".SH EXTRA\nprose\n  a  1\n  b  2\nmore\n  c\n");
+        assert_eq!(page, ".SH NOTES\nprose\n.nf\n  a  1\n  b  2\n.fi\nmore\n.nf\n  c\n.fi\n");
+    }
 }

@@ -105,7 +105,12 @@ pub(crate) struct Args {
 
 /// Mounts, and serves the mount in this process or in a background process.
 pub(crate) fn run(args: &Args) -> Outcome {
-    let wanted = Wanted::parse(args.image.as_os_str(), args.options.iter().map(OsString::as_os_str), args.sloppy)?;
+    // As findmnt(8) shows it: a relative name says nothing to who stands elsewhere.
+    let source = match args.image.exists() {
+        true => std::path::absolute(&args.image).unwrap_or_else(|_| args.image.clone()),
+        false => args.image.clone(),
+    };
+    let wanted = Wanted::parse(source.as_os_str(), args.options.iter().map(OsString::as_os_str), args.sloppy)?;
     // Checked before the volume is marked as in use.
     wanted.transport.available()?;
     let start = Start { offset: wanted.offset.or(args.start.offset) };

@@ -22,23 +22,28 @@ struct Scheme {
 
 const LOG: &str = "the order of a log-structured volume (ordo mkfs --type lfs), which takes no other";
 
+fn schemes() -> Vec<Scheme> {
+    let known = ordofs::schemes::ALL.iter();
+    let default = |name| name == ordofs::DEFAULT_SCHEME;
+    let known = known.map(|known| Scheme { name: known.name, about: known.about, default: default(known.name) });
+    known.chain([Scheme { name: ordofs::LOG_SCHEME, about: LOG, default: false }]).collect()
+}
+
+/// A line for each.
+pub(crate) fn rows() -> String {
+    let about = |scheme: &Scheme| match scheme.default {
+        true => format!("{} (the default)", scheme.about),
+        false => scheme.about.to_owned(),
+    };
+    let rows: Vec<_> = schemes().iter().map(|scheme| vec![scheme.name.to_owned(), about(scheme)]).collect();
+    text::table(2, &rows)
+}
+
 /// Lists them.
 pub(crate) fn run(args: &Args) -> Outcome {
-    let default = |name| name == ordofs::DEFAULT_SCHEME;
-    let known = ordofs::schemes::ALL.iter();
-    let mut schemes: Vec<_> =
-        known.map(|known| Scheme { name: known.name, about: known.about, default: default(known.name) }).collect();
-    schemes.push(Scheme { name: ordofs::LOG_SCHEME, about: LOG, default: false });
-    print(|out| {
-        if args.json {
-            return out.json(&schemes);
-        }
-        let about = |scheme: &Scheme| match scheme.default {
-            true => format!("{} (the default)", scheme.about),
-            false => scheme.about.to_owned(),
-        };
-        let rows: Vec<_> = schemes.iter().map(|scheme| vec![scheme.name.to_owned(), about(scheme)]).collect();
-        out.bytes(text::table(2, &rows).as_bytes())
+    print(|out| match args.json {
+        true => out.json(&schemes()),
+        false => out.bytes(rows().as_bytes()),
     })?;
     Ok(Status::DONE)
 }

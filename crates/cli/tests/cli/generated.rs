@@ -26,7 +26,8 @@ fn manual_pages_are_current() {
     assert_eq!(made.keys().collect::<Vec<_>>(), kept.keys().collect::<Vec<_>>(), "run: ordo man man");
     for (name, page) in &made {
         assert!(page == &kept[name], "man/{name} is out of date; run: ordo man man");
-        assert!(page.contains(".SH NAME") && page.contains(".SH SYNOPSIS"), "{name}");
+        let is_link = page.starts_with(".so man8/ordo-") && page.lines().count() == 1;
+        assert!(is_link || page.contains(".SH NAME") && page.contains(".SH SEE ALSO"), "{name}");
     }
     assert!(made["ordo-mount.8"].contains("fstab"));
 }
