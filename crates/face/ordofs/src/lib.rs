@@ -79,8 +79,8 @@
 //! # The async interface
 //!
 //! [`Mounted`] is the async interface: the file system behind [`ordo_vfs::FileSystem`], on the caller's executor. This
-//! is the only crate that knows both layouts and schemes. Nothing here is `Send`: a volume and its files stay on the
-//! thread that mounted it. Poll a call that changes the volume until it completes: a call that is cancelled (its future
+//! is the only crate that knows both layouts and schemes. Nothing of it is `Send`: a volume and its files stay on the
+//! thread that mounted it; [`SharedVolume`] is for many threads and other executors. Poll a call that changes the volume until it completes: a call that is cancelled (its future
 //! dropped) halfway makes the volume read-only, and what was not synced before is then as after a crash.
 
 #![forbid(unsafe_code)]
@@ -104,7 +104,9 @@ mod unread;
 mod versions;
 
 pub use active::{ActiveState, BlockCopies, Rest, ScrubbedPart, active_at_rest, copies_of, scrub};
-pub use blocking::{DirEntry, File, FileTimes, Metadata, OpenOptions, OpenVolume, ReadDir, Volume};
+pub use blocking::{
+    Calling, DirEntry, File, FileTimes, Metadata, OpenOptions, OpenVolume, ReadDir, SharedVolume, Volume,
+};
 pub use contents::{Kind as ContentsKind, NoVolume, Signature, contents, wipe};
 pub use error::OpenError;
 pub use found::{Found, FoundLog, find};

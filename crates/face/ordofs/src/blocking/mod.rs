@@ -10,6 +10,7 @@ mod file;
 mod mounting;
 mod open;
 mod paths;
+mod shared;
 mod tree;
 
 pub use attributes::{FileTimes, Metadata};
@@ -17,6 +18,7 @@ pub use dir::{DirEntry, ReadDir};
 pub use file::File;
 pub use mounting::OpenVolume;
 pub use open::OpenOptions;
+pub use shared::{Calling, SharedVolume};
 
 use crate::path::{Held, parent, resolve};
 use crate::{Fs, Mounted, Notice, Notices};

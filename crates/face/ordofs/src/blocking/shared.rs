@@ -1,0 +1,262 @@
+//! A volume for many threads and for any async executor: it lives on a thread of its own, and calls are sent to it.
+//!
+//! S1. The engine is made for one thread, and stays on it. What crosses threads is the work of a call and its result.
+//! S2. Between two calls the thread runs the volume's own tasks: write-back, and the commits by age. A [`Volume`] of one
+//!     thread has these only while one of its calls runs.
+//! S3. Each call gets a result. If the thread ends before a call has run (the volume was unmounted, or the work of
+//!     another call panicked), it is an error.
+//! S4. Calls run one after the other, each whole, in the order in which they were sent.
+
+use super::Volume;
+use crate::OpenError;
+use std::collections::VecDeque;
+use std::future::{Future, poll_fn};
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::thread::JoinHandle;
+
+type Job = Box<dyn FnOnce(&Volume) + Send>;
+
+/// A volume that threads share; a clone is a handle of the same one.
+///
+/// When the last handle is dropped, or one calls [`SharedVolume::unmount`], the volume is unmounted.
+///
+/// ```
+/// use ordofs::{NewVolume, SharedVolume, Volume};
+/// # let dir = tempfile::tempdir()?;
+/// # let image = dir.path().join("disk.img");
+/// # NewVolume::new(16 << 20).create(&image)?;
+/// let volume = SharedVolume::start(move || Volume::open(&image)?.mount())?;
+/// let writers: Vec<_> = (0..4)
+///     .map(|i| {
+///         let volume = volume.clone();
+///         std::thread::spawn(move || volume.call(move |v| v.write(format!("/{i}"), b"x")).wait())
+///     })
+///     .collect();
+/// for writer in writers {
+///     writer.join().unwrap()?;
+/// }
+/// // In an async function: volume.call(...).await
+/// assert_eq!(volume.call(|v| v.read("/3")).wait()?, b"x");
+/// volume.unmount()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct SharedVolume(Arc<Handle>);
+
+struct Handle {
+    queue: Arc<Queue>,
+    thread: Mutex<Option<JoinHandle<ordo_vfs::Result<()>>>>,
+}
+
+/// The calls that the thread has not begun.
+#[derive(Default)]
+struct Queue(Mutex<Sent>);
+
+#[derive(Default)]
+struct Sent {
+    jobs: VecDeque<Job>,
+    waker: Option<Waker>,
+    closed: bool,
+}
+
+/// A mutex protects no more than one change here, so a panic elsewhere leaves nothing half done.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn gone() -> io::Error {
+    io::Error::new(io::ErrorKind::NotConnected, "the volume was unmounted, or its thread has ended")
+}
+
+impl Queue {
+    /// False: the thread takes no more.
+    fn send(&self, job: Job) -> bool {
+        let mut sent = lock(&self.0);
+        if sent.closed {
+            return false;
+        }
+        sent.jobs.push_back(job);
+        sent.waker.take().inspect(Waker::wake_by_ref);
+        true
+    }
+
+    fn close(&self) {
+        let mut sent = lock(&self.0);
+        sent.closed = true;
+        sent.waker.take().inspect(Waker::wake_by_ref);
+    }
+
+    /// The next job; `None` when the queue is closed and empty.
+    async fn next(&self) -> Option<Job> {
+        poll_fn(|cx| {
+            let mut sent = lock(&self.0);
+            if let Some(job) = sent.jobs.pop_front() {
+                return Poll::Ready(Some(job));
+            }
+            if sent.closed {
+                return Poll::Ready(None);
+            }
+            sent.waker = Some(cx.waker().clone());
+            Poll::Pending
+        })
+        .await
+    }
+}
+
+/// Ends the queue with the thread, also by a panic: jobs that are dropped tell their callers (S3).
+struct Ends(Arc<Queue>);
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        self.0.close();
+        let left = std::mem::take(&mut lock(&self.0.0).jobs);
+        drop(left);
+    }
+}
+
+impl SharedVolume {
+    /// Starts the thread, which mounts the volume with `mount`, for example `|| Volume::open("disk.img")?.mount()`.
+    ///
+    /// # Errors
+    /// Those of `mount`; `Other` with the system's answer when no thread can be started.
+    pub fn start(
+        mount: impl FnOnce() -> Result<Volume, OpenError> + Send + 'static,
+    ) -> Result<SharedVolume, io::Error> {
+        let queue = Arc::new(Queue::default());
+        let (served, slot) = (queue.clone(), Arc::new(Slot::new()));
+        let mounted = Answer(Some(slot.clone()));
+        let thread = std::thread::Builder::new().name("ordofs".into()).spawn(move || {
+            let _ends = Ends(served.clone());
+            let volume = match mount() {
+                Ok(volume) => volume,
+                Err(error) => {
+                    mounted.give(Err(io::Error::other(error.to_string())));
+                    return Ok(());
+                }
+            };
+            mounted.give(Ok(()));
+            while let Some(job) = volume.rt.clone().block_on(served.next()) {
+                job(&volume);
+            }
+            volume.unmount()
+        })?;
+        slot.wait()?;
+        Ok(SharedVolume(Arc::new(Handle { queue, thread: Mutex::new(Some(thread)) })))
+    }
+
+    /// Sends the work of a call, for example `|v| v.read("/etc/motd")`. Await the result in any executor, or
+    /// [`Calling::wait`] for it; the call also runs if neither is done.
+    pub fn call<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Volume) -> ordo_vfs::Result<T> + Send + 'static,
+    ) -> Calling<T> {
+        let slot = Arc::new(Slot::new());
+        let answer = Answer(Some(slot.clone()));
+        // A job that is refused is dropped, which gives the answer.
+        self.0.queue.send(Box::new(move |volume| answer.give(work(volume).map_err(io::Error::from))));
+        Calling(slot)
+    }
+
+    /// Unmounts the volume after all calls that were sent, and returns when it is clean. Other handles get errors from
+    /// now on.
+    ///
+    /// # Errors
+    /// What could not be written; `NotConnected` if another handle has done this.
+    pub fn unmount(self) -> io::Result<()> {
+        self.0.queue.close();
+        let thread = lock(&self.0.thread).take().ok_or_else(gone)?;
+        thread.join().map_err(|_| gone())?.map_err(io::Error::from)
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.queue.close();
+        if let Some(thread) = lock(&self.thread).take() {
+            // Errors of this unmount are the listener's, as those of a volume that is dropped.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// The place of one result.
+struct Slot<T> {
+    state: Mutex<Given<T>>,
+    given: Condvar,
+}
+
+struct Given<T> {
+    result: Option<io::Result<T>>,
+    waker: Option<Waker>,
+}
+
+impl<T> Slot<T> {
+    fn new() -> Slot<T> {
+        Slot { state: Mutex::new(Given { result: None, waker: None }), given: Condvar::new() }
+    }
+
+    fn wait(&self) -> io::Result<T> {
+        let mut state = lock(&self.state);
+        loop {
+            if let Some(result) = state.result.take() {
+                return result;
+            }
+            state = self.given.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+/// The duty to give a result; dropped, it gives an error (S3).
+struct Answer<T>(Option<Arc<Slot<T>>>);
+
+impl<T> Answer<T> {
+    fn give(mut self, result: io::Result<T>) {
+        self.put(result);
+    }
+
+    fn put(&mut self, result: io::Result<T>) {
+        let Some(slot) = self.0.take() else { return };
+        let mut state = lock(&slot.state);
+        state.result = Some(result);
+        state.waker.take().inspect(Waker::wake_by_ref);
+        slot.given.notify_one();
+    }
+}
+
+impl<T> Drop for Answer<T> {
+    fn drop(&mut self) {
+        self.put(Err(gone()));
+    }
+}
+
+/// A call that was sent; see [`SharedVolume::call`].
+#[must_use = "the result of the call is in it: await it, or wait for it"]
+pub struct Calling<T>(Arc<Slot<T>>);
+
+impl<T> Calling<T> {
+    /// Blocks this thread until the call has ended.
+    ///
+    /// # Errors
+    /// Those of the call; `NotConnected` if the volume was unmounted before it.
+    pub fn wait(self) -> io::Result<T> {
+        self.0.wait()
+    }
+}
+
+impl<T> Future for Calling<T> {
+    type Output = io::Result<T>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<T>> {
+        let mut state = lock(&self.0.state);
+        match state.result.take() {
+            Some(result) => Poll::Ready(result),
+            None => {
+                state.waker = Some(cx.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! A volume that threads and an executor of another kind share.
+
+use ordofs::{NewVolume, SharedVolume, Volume};
+use std::io::ErrorKind;
+use std::path::PathBuf;
+use std::time::Duration;
+
+fn image(dir: &tempfile::TempDir) -> PathBuf {
+    let image = dir.path().join("disk.img");
+    NewVolume::new(16 << 20).create(&image).unwrap();
+    image
+}
+
+fn shared(image: &PathBuf) -> SharedVolume {
+    let image = image.clone();
+    SharedVolume::start(move || Volume::open(&image)?.mount()).unwrap()
+}
+
+#[test]
+fn threads_share_a_volume_and_each_call_is_whole() {
+    let dir = tempfile::tempdir().unwrap();
+    let image = image(&dir);
+    let volume = shared(&image);
+    volume.call(|v| v.write("/n", b"0")).wait().unwrap();
+    let threads: Vec<_> = (0..8)
+        .map(|_| {
+            let volume = volume.clone();
+            std::thread::spawn(move || {
+                for _ in 0..25 {
+                    let add = |v: &Volume| {
+                        let n: u32 = v.read_to_string("/n")?.parse().unwrap();
+                        v.write("/n", (n + 1).to_string())
+                    };
+                    volume.call(add).wait().unwrap();
+                }
+            })
+        })
+        .collect();
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    volume.unmount().unwrap();
+    let volume = Volume::open(&image).unwrap().mount().unwrap();
+    assert_eq!(volume.read_to_string("/n").unwrap(), "200");
+}
+
+#[test]
+fn an_executor_of_another_kind_awaits_calls() {
+    let dir = tempfile::tempdir().unwrap();
+    let volume = shared(&image(&dir));
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
+    runtime.block_on(async {
+        let tasks: Vec<_> = (0..50)
+            .map(|i| {
+                let volume = volume.clone();
+                tokio::spawn(async move {
+                    volume.call(move |v| v.write(format!("/{i}"), format!("{i}"))).await?;
+                    volume.call(move |v| v.read_to_string(format!("/{i}"))).await
+                })
+            })
+            .collect();
+        for (i, task) in tasks.into_iter().enumerate() {
+            assert_eq!(task.await.unwrap().unwrap(), i.to_string());
+        }
+        let missing = volume.call(|v| v.read("/none")).await.unwrap_err();
+        assert_eq!(missing.kind(), ErrorKind::NotFound);
+    });
+}
+
+#[test]
+fn what_was_written_becomes_durable_between_calls_and_the_last_handle_unmounts() {
+    let dir = tempfile::tempdir().unwrap();
+    let image = image(&dir);
+    let of = image.clone();
+    let mount = move || Volume::open(&of)?.commit(Duration::from_secs(1)).mount();
+    let volume = SharedVolume::start(mount).unwrap();
+    volume.call(|v| v.write("/f", b"x")).wait().unwrap();
+    // No call runs: the thread writes it by itself, which a copy of the image shows.
+    let copy = dir.path().join("copy.img");
+    let found = (0..100).any(|_| {
+        std::thread::sleep(Duration::from_millis(200));
+        std::fs::copy(&image, &copy).unwrap();
+        let copied = Volume::open(&copy).unwrap().read_only().mount().unwrap();
+        copied.read("/f").is_ok_and(|bytes| bytes == b"x")
+    });
+    assert!(found, "nothing was written in 20 s without a call");
+    let other = volume.clone();
+    drop(volume);
+    other.call(|v| v.write("/g", b"y")).wait().unwrap();
+    drop(other);
+    let volume = Volume::open(&image).unwrap().mount().unwrap();
+    assert_eq!((volume.read("/g").unwrap(), volume.is_read_only()), (b"y".to_vec(), false));
+}
+
+#[test]
+fn each_call_gets_a_result_even_if_the_thread_has_ended() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = image(&dir);
+    let (volume, other) = {
+        let v = shared(&path);
+        (v.clone(), v)
+    };
+    volume.unmount().unwrap();
+    assert_eq!(other.call(|v| v.read("/f")).wait().unwrap_err().kind(), ErrorKind::NotConnected);
+    assert_eq!(other.unmount().unwrap_err().kind(), ErrorKind::NotConnected);
+    let volume = shared(&path);
+    let bad = volume.call(|_| -> ordo_vfs::Result<()> { panic!("the work of a call") });
+    let after = volume.call(|v| v.read("/f"));
+    assert_eq!(bad.wait().unwrap_err().kind(), ErrorKind::NotConnected);
+    assert_eq!(after.wait().unwrap_err().kind(), ErrorKind::NotConnected);
+    assert!(SharedVolume::start(|| Volume::open("/nonexistent/disk.img")?.mount()).is_err());
+}
