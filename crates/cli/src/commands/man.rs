@@ -1,7 +1,7 @@
 //! `ordo man`: the manual pages, from the definition of the command line.
 //!
-//! Section 8 has a page for each command, and one for each name by which mount(8), mkfs(8) and fsck(8) call the program.
-//! Section 7 has the schemes, section 5 what IMAGE may name.
+//! Section 8 has a page for each command, and one for each name by which mount(8), mkfs(8) and fsck(8) call the
+//! program. Section 7 has the schemes, section 5 what IMAGE may name.
 
 use super::schemes;
 use crate::args::{AFTER, command};

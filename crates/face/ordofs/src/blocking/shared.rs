@@ -1,8 +1,8 @@
 //! A volume for many threads and for any async executor: it lives on a thread of its own, and calls are sent to it.
 //!
 //! S1. The engine is made for one thread, and stays on it. What crosses threads is the work of a call and its result.
-//! S2. Between two calls the thread runs the volume's own tasks: write-back, and the commits by age. A [`Volume`] of one
-//!     thread has these only while one of its calls runs.
+//! S2. Between two calls the thread runs the volume's own tasks: write-back, and the commits by age. A [`Volume`] of
+//!     one thread has these only while one of its calls runs.
 //! S3. Each call gets a result. If the thread ends before a call has run (the volume was unmounted, or the work of
 //!     another call panicked), it is an error.
 //! S4. Calls run one after the other, each whole, in the order in which they were sent.
