@@ -2,6 +2,7 @@
 
 mod aged;
 mod apart;
+mod built;
 mod common;
 mod contents;
 mod crash;

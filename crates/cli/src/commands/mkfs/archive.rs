@@ -13,6 +13,9 @@ use crate::{interrupt, text};
 use anyhow::{Context, anyhow, bail};
 use ordo_vfs::{Kind, Stamp};
 use pax::Pax;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::AsFd;
+use rustix::io::Errno;
 use std::fs::File;
 use std::io::{Cursor, ErrorKind, Read, Write};
 use std::os::unix::fs::FileExt;
@@ -49,11 +52,13 @@ pub(super) fn read(from: &Path, now: Stamp) -> anyhow::Result<Tree> {
 fn seekable(from: &Path) -> anyhow::Result<File> {
     let stdin = from == Path::new("-");
     let mut source: Box<dyn Read> = match stdin {
-        true => Box::new(std::io::stdin().lock()),
+        true => Box::new(Patient(std::io::stdin().as_fd().try_clone_to_owned()?.into())),
         false => Box::new(File::open(from)?),
     };
     let mut head = Vec::new();
-    source.by_ref().take(BLOCK).read_to_end(&mut head)?;
+    let read = source.by_ref().take(BLOCK).read_to_end(&mut head);
+    interrupt::check()?;
+    read?;
     if let Some((_, program)) = COMPRESSED.iter().find(|(magic, _)| head.starts_with(magic)) {
         bail!("is compressed; pipe it: {program} < ARCHIVE | ordo mkfs -d - IMAGE");
     }
@@ -70,11 +75,30 @@ fn seekable(from: &Path) -> anyhow::Result<File> {
     Ok(scratch)
 }
 
+/// Standard input, whose other end may never send anything: waits for it in short pieces, so that a signal is seen.
+struct Patient(File);
+
+impl Read for Patient {
+    fn read(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
+        let wait = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+        loop {
+            let mut input = [PollFd::new(&self.0, PollFlags::IN)];
+            match poll(&mut input, Some(&wait)) {
+                Ok(0) | Err(Errno::INTR) => {}
+                Ok(_) => return self.0.read(bytes),
+                Err(error) => return Err(error.into()),
+            }
+            interrupt::check().map_err(std::io::Error::other)?;
+        }
+    }
+}
+
 fn store(mut from: impl Read, to: &mut File) -> anyhow::Result<()> {
     let mut piece = vec![0; 1 << 20];
     loop {
+        let read = from.read(&mut piece);
         interrupt::check()?;
-        match from.read(&mut piece) {
+        match read {
             Ok(0) => return Ok(()),
             Ok(len) => to.write_all(&piece[..len]).context("the scratch file (set TMPDIR to another directory)")?,
             Err(error) if error.kind() == ErrorKind::Interrupted => {}

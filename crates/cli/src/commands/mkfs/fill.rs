@@ -13,7 +13,7 @@ use super::tree::{Content, Extent, Id, Meta, Tree};
 use super::walk;
 use crate::{image, interrupt, text};
 use anyhow::{Context, anyhow};
-use ordo_vfs::{Caller, FileSystem, Kind, Mode, Name, SetAttr, SetTime, XattrMode};
+use ordo_vfs::{Caller, FileSystem, Kind, Mode, Name, Refusal, SetAttr, SetTime, XattrMode};
 use ordofs::path::Held;
 use ordofs::{Fs, Mounted};
 use rustix::fs::OFlags;
@@ -189,8 +189,11 @@ impl<'t> Filler<'t> {
                 continue;
             }
             let named = || format!("extended attribute {}", text::escape(name));
-            let set = self.fs.setxattr(&self.who, to.node(), name, value, XattrMode::Set);
-            set.await.with_context(named)?;
+            match self.fs.setxattr(&self.who, to.node(), name, value, XattrMode::Set).await {
+                // NetBSD has the format, and no attributes in it.
+                Err(ordo_vfs::Error::Refused(Refusal::NotSupported)) => self.left_out += 1,
+                other => other.with_context(named)?,
+            }
         }
         let time = Some(SetTime::At(meta.mtime));
         let set = SetAttr {
