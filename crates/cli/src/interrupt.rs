@@ -74,6 +74,11 @@ impl Interrupted {
 
     /// The same, with the progress so far. It is printed after the volume was closed.
     pub(crate) fn after(self, done: impl Into<String>) -> Interrupted {
+        Interrupted { done: format!("{}; the volume was closed cleanly", done.into()), ..self }
+    }
+
+    /// The same, where no volume is left.
+    pub(crate) fn instead(self, done: impl Into<String>) -> Interrupted {
         Interrupted { done: done.into(), ..self }
     }
 
@@ -87,7 +92,8 @@ impl Interrupted {
 impl std::fmt::Display for Interrupted {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let name = signal_hook::low_level::signal_name(self.signal).unwrap_or("a signal");
-        write!(f, "interrupted by {name}: {}; the volume was closed cleanly", self.done)
+        let done = if self.done.is_empty() { "the volume was closed cleanly" } else { &self.done };
+        write!(f, "interrupted by {name}: {done}")
     }
 }
 

@@ -3,6 +3,7 @@
 mod aged;
 mod apart;
 mod attributes;
+mod built;
 mod common;
 mod contents;
 mod crash;

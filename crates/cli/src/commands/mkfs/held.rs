@@ -51,7 +51,8 @@ pub(super) fn ask(rt: &Rt, spec: &ImageSpec, disk: &Rc<dyn Disk>, found: &[Signa
 }
 
 /// Refuses to truncate a non-empty file: with `--size` all of its contents are lost. A file of zeroes counts as empty.
-pub(super) fn ask_of_file(spec: &ImageSpec) -> anyhow::Result<()> {
+/// `instead` says what to do.
+pub(super) fn ask_of_file(spec: &ImageSpec, instead: &str) -> anyhow::Result<()> {
     let what = match File::open(&spec.path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(error).with_context(|| spec.to_string()),
@@ -63,7 +64,7 @@ pub(super) fn ask_of_file(spec: &ImageSpec) -> anyhow::Result<()> {
             carried(&rt, spec, &disk)?.first().map(|found| format!(" ({})", found.name)).unwrap_or_default()
         }
     };
-    bail!("{spec}: exists and is not empty{what}; give --force to make it anew, or no --size to use it as it is");
+    bail!("{spec}: exists and is not empty{what}; {instead}");
 }
 
 /// Reads the stored ranges of a file; holes are zeroes.

@@ -1,9 +1,17 @@
 //! `ordo mkfs`
 //!
-//! `shape` makes a new volume of the arguments; `held` finds what its place holds already.
+//! `shape` makes a new volume of the arguments; `held` finds what its place holds already. `build` fills it with a
+//! [`tree`], which `walk` has from a directory or `archive` from a tar archive, and `manifest` changes.
 
+mod archive;
+mod build;
+mod fill;
 mod held;
+mod manifest;
 mod shape;
+mod sizing;
+mod tree;
+mod walk;
 
 use crate::image::{self, ImageArg};
 use crate::out::{Outcome, Status, usage};
@@ -29,6 +37,12 @@ use ordofs::{ImageSpec, JournalChange, TuneError, Tuning};
 /// finds clean: without check hashes and .snap, and with nothing where NetBSD keeps its log and quotas. Files on it get
 /// no extended attributes, and schemes that keep a log (suj, wafs, journal-file, block-journal) cannot mount it.
 ///
+/// With -d the volume is filled with a directory or a tar archive, without root. Without --size a new file gets the size
+/// that the contents need. -F names an mtree manifest, as makefs reads it: what it says of owners, modes, times and
+/// flags replaces what the tree has, what it names and the tree lacks is made, and the rest of the tree is taken as it
+/// is. With SOURCE_DATE_EPOCH in the environment no time in the image is later, and the same tree gives the same bytes.
+/// An image that could not be completed is removed.
+///
 /// --type lfs makes NetBSD's log-structured file system. The log is its order: it takes no scheme, needs no check after
 /// a crash, and files on it get no extended attributes. Version 1 has segments of a power of two, and writes sectors of
 /// 512 bytes.
@@ -37,11 +51,15 @@ use ordofs::{ImageSpec, JournalChange, TuneError, Tuning};
     after_help = "Examples:\n  ordo mkfs --size 1G disk.img\n  ordo mkfs --type ufs1 --endian big --block-size 8k \
     --frag-size 1k --size 100M old.img\n  ordo mkfs --size 10G --log-size 128M logged.img\n  \
     ordo mkfs --for netbsd --size 1G shared.img\n  \
-    ordo mkfs --type lfs --segment-size 512k --size 1G log.img\n  ordo mkfs --label home /dev/sdb2\n  ordo mkfs disk.img@p2"
+    ordo mkfs --type lfs --segment-size 512k --size 1G log.img\n  \
+    ordo mkfs -d tree/ -F tree.mtree root.img\n  xz -d < base.txz | ordo mkfs -d - --free 1G base.img\n  \
+    ordo mkfs --label home /dev/sdb2\n  ordo mkfs disk.img@p2"
 )]
 pub(crate) struct Args {
     #[command(flatten)]
     image: ImageArg,
+    #[command(flatten)]
+    source: build::Source,
     /// The format
     #[arg(long = "type", short = 't', value_enum, default_value = "ufs2", value_name = "TYPE")]
     kind: Kind,
@@ -143,13 +161,17 @@ pub(crate) fn run(args: &Args) -> Outcome {
     if let Some(who) = used_by(&spec.path).filter(|_| !args.force) {
         bail!("{spec}: is in use: {who}; give --force to overwrite it all the same");
     }
+    if let Some(tree) = &args.source.tree {
+        build::run(args, &spec, tree)?;
+        return args.show();
+    }
     match (args.size, spec.part.is_none() && spec.offset.is_none() && plain) {
         (Some(size), true) if !is_url(&spec) => {
             // An error here concerns the shape, not the file: the user must change the arguments.
             let new = args.new_volume(size, 512);
             new.check().map_err(usage)?;
             if !args.force {
-                ask_of_file(&spec)?;
+                ask_of_file(&spec, "give --force to make it anew, or no --size to use it as it is")?;
             }
             new.create(&spec.path).map_err(open_error)?;
         }
@@ -169,7 +191,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
             new.check().map_err(|why| usage(format!("{spec}: {why}")))?;
             // Before the volume is made, because a signature may lie in the middle of it.
             ordofs::wipe(&rt, &disk, &found).map_err(open_error)?;
-            new.create_on(&rt, disk).map_err(open_error)?;
+            new.create_on(&rt, disk, false).map_err(open_error)?;
         }
     }
     if let Some(bytes) = args.log_size {
@@ -180,9 +202,16 @@ pub(crate) fn run(args: &Args) -> Outcome {
             error => anyhow!(error).context(format!("{spec}: was made, without a log")),
         })?;
     }
-    match args.quiet {
-        true => Ok(Status::DONE),
-        false => super::info::show(&args.image.image, args.image.start, args.json),
+    args.show()
+}
+
+impl Args {
+    /// Prints the properties of the new volume.
+    fn show(&self) -> Outcome {
+        match self.quiet {
+            true => Ok(Status::DONE),
+            false => super::info::show(&self.image.image, self.image.start, self.json),
+        }
     }
 }
 

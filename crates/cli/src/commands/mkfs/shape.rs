@@ -42,10 +42,18 @@ impl New {
         }
     }
 
-    /// Makes it on a disk that holds anything.
-    pub(super) fn create_on(&self, rt: &Rt, disk: Rc<dyn Disk>) -> Result<(), OpenError> {
+    /// Bytes of the device that it is made for.
+    pub(super) fn bytes(&self) -> u64 {
         match self {
-            New::Ufs(new) => new.create_on(rt, disk, false),
+            New::Ufs(new) => new.params.volume_bytes,
+            New::Log(new) => new.options.device_bytes,
+        }
+    }
+
+    /// Makes it on a disk. `zeroed`: every byte of it is zero.
+    pub(super) fn create_on(&self, rt: &Rt, disk: Rc<dyn Disk>, zeroed: bool) -> Result<(), OpenError> {
+        match self {
+            New::Ufs(new) => new.create_on(rt, disk, zeroed),
             New::Log(new) => new.create_on(rt, disk),
         }
     }
@@ -107,6 +115,11 @@ impl Args {
             Kind::Ufs2 => New::Ufs(NewVolume { params: self.params(Format::Ufs2, bytes, sector) }),
             Kind::Lfs => New::Log(NewLog::new(bytes).with(|of| self.put(of, sector))),
         }
+    }
+
+    /// Whether it is a log-structured volume.
+    pub(super) fn is_log(&self) -> bool {
+        self.kind == Kind::Lfs
     }
 
     fn byte_order(&self) -> Endian {

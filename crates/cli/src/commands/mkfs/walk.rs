@@ -1,0 +1,197 @@
+//! A directory of the host as a tree.
+//!
+//! W1. Each file is reached from the descriptor of the tree's root, in pieces that the system accepts: a path may be
+//!     longer than the longest that a call takes.
+//! W2. The walk keeps its own stack: a tree may be deeper than the program's stack.
+
+use super::tree::{Content, Extent, Id, Meta, Tree};
+use crate::{interrupt, text};
+use anyhow::{Context, anyhow};
+use ordo_vfs::{Kind, Stamp};
+use rustix::fd::{AsRawFd, OwnedFd};
+use rustix::fs::{self as host, AtFlags, Dir, FileType, OFlags, SeekFrom, Statx, StatxFlags};
+use rustix::io::Errno;
+use std::collections::HashMap;
+use std::fs::File;
+use std::path::Path;
+
+/// The longest path of one call, below the system's 4096.
+const PIECE: usize = 2048;
+
+/// A file of the host: its device and its number.
+pub(super) type Key = (u64, u64);
+
+/// The tree below `dir`; `image` is left out, if it lies there.
+///
+/// # Errors
+/// When a file cannot be read; the error names it.
+pub(super) fn walk(dir: &Path, image: Option<Key>) -> anyhow::Result<Tree> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let root = host::open(dir, flags, host::Mode::empty())?;
+    let stat = stat(&root, b"")?;
+    let mut tree = Tree::new(meta(&stat)?);
+    tree.node_mut(Id::ROOT).meta.xattrs = xattrs(&root, b".")?;
+    let mut several = HashMap::new();
+    let mut todo = vec![(Id::ROOT, Vec::new())];
+    while let Some((id, path)) = todo.pop() {
+        let shown = || text::escape(if path.is_empty() { b"." } else { &path });
+        let opened = open(&root, &path, OFlags::RDONLY | OFlags::DIRECTORY).with_context(shown)?;
+        for name in listed(&opened).with_context(shown)? {
+            interrupt::check()?;
+            let below = if path.is_empty() { name.clone() } else { [&path[..], b"/", &name].concat() };
+            let one = || one(&opened, &name, &below, image);
+            let Some((key, links, meta, content)) = one().with_context(|| text::escape(&below))? else { continue };
+            if let Some(&first) = several.get(&key) {
+                tree.link(id, &name, first)?;
+                continue;
+            }
+            let kind = meta.kind;
+            let made = tree.put(id, &name, meta, content).with_context(|| text::escape(&below))?;
+            if kind == Kind::Directory {
+                todo.push((made, below));
+            } else if links > 1 {
+                several.insert(key, made);
+            }
+        }
+    }
+    tree.root = Some(root);
+    Ok(tree)
+}
+
+/// The names of a directory in order (T1 of the tree: also inodes are numbered in this order).
+fn listed(dir: &OwnedFd) -> anyhow::Result<Vec<Vec<u8>>> {
+    let mut names = Vec::new();
+    for entry in Dir::read_from(dir)? {
+        let name = entry?.file_name().to_bytes().to_vec();
+        if name != b"." && name != b".." {
+            names.push(name);
+        }
+    }
+    names.sort_unstable();
+    Ok(names)
+}
+
+type Found = (Key, u32, Meta, Content);
+
+/// A file of a directory; `None` for the image itself.
+fn one(dir: &OwnedFd, name: &[u8], path: &[u8], image: Option<Key>) -> anyhow::Result<Option<Found>> {
+    let found = stat(dir, name)?;
+    let key = key(&found);
+    if Some(key) == image {
+        return Ok(None);
+    }
+    let mut meta = meta(&found)?;
+    let content = match meta.kind {
+        Kind::Symlink => Content::Target(host::readlinkat(dir, name, Vec::new())?.into_bytes()),
+        Kind::Regular if found.stx_size > 0 => {
+            let size = found.stx_size;
+            let whole = [Extent { at: 0, from: 0, len: size }].to_vec();
+            let extents = match found.stx_blocks.saturating_mul(512) < size {
+                true => extents(&File::from(host::openat(dir, name, read_only(), host::Mode::empty())?), size)?,
+                false => whole,
+            };
+            Content::Host { path: path.to_vec(), size, extents }
+        }
+        _ => Content::Nothing,
+    };
+    if matches!(meta.kind, Kind::Regular | Kind::Directory) {
+        meta.xattrs = xattrs(dir, name)?;
+    }
+    Ok(Some((key, found.stx_nlink, meta, content)))
+}
+
+fn read_only() -> OFlags {
+    OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC
+}
+
+/// The key of a file that exists.
+pub(super) fn key_of(path: &Path) -> Option<Key> {
+    let found = host::statx(host::CWD, path, AtFlags::empty(), StatxFlags::BASIC_STATS).ok()?;
+    Some(key(&found))
+}
+
+fn key(found: &Statx) -> Key {
+    (host::makedev(found.stx_dev_major, found.stx_dev_minor), found.stx_ino)
+}
+
+fn stat(dir: &OwnedFd, name: &[u8]) -> anyhow::Result<Statx> {
+    Ok(host::statx(dir, name, AtFlags::SYMLINK_NOFOLLOW | AtFlags::EMPTY_PATH, StatxFlags::BASIC_STATS)?)
+}
+
+fn meta(found: &Statx) -> anyhow::Result<Meta> {
+    let kind = match FileType::from_raw_mode(found.stx_mode.into()) {
+        FileType::Fifo => Kind::Fifo,
+        FileType::CharacterDevice => Kind::CharDevice,
+        FileType::Directory => Kind::Directory,
+        FileType::BlockDevice => Kind::BlockDevice,
+        FileType::RegularFile => Kind::Regular,
+        FileType::Symlink => Kind::Symlink,
+        FileType::Socket => Kind::Socket,
+        FileType::Unknown => return Err(anyhow!("the system does not say what kind of file it is")),
+    };
+    let mtime = Stamp { secs: found.stx_mtime.tv_sec, nanos: found.stx_mtime.tv_nsec };
+    let rdev = if kind.is_device() { host::makedev(found.stx_rdev_major, found.stx_rdev_minor) } else { 0 };
+    Ok(Meta { uid: found.stx_uid, gid: found.stx_gid, rdev, ..Meta::new(kind, found.stx_mode, mtime) })
+}
+
+/// The attributes of users. Others belong to the system that the tree lies on.
+fn xattrs(dir: &OwnedFd, name: &[u8]) -> anyhow::Result<Vec<(Vec<u8>, Vec<u8>)>> {
+    let mut path = format!("/proc/self/fd/{}/", dir.as_raw_fd()).into_bytes();
+    path.extend_from_slice(name);
+    let mut list = vec![0; 1 << 16];
+    let len = match host::llistxattr(&path[..], &mut list[..]) {
+        Ok(len) => len,
+        Err(Errno::OPNOTSUPP | Errno::NOENT | Errno::ACCESS | Errno::PERM) => return Ok(Vec::new()),
+        Err(error) => return Err(error).context("its extended attributes"),
+    };
+    let names = list[..len].split(|&b| b == 0).filter(|name| name.starts_with(b"user."));
+    let mut all = Vec::new();
+    for name in names {
+        let mut value = vec![0; 1 << 16];
+        let len = host::lgetxattr(&path[..], name, &mut value[..]).context("its extended attributes")?;
+        value.truncate(len);
+        all.push((name.to_vec(), value));
+    }
+    all.sort_unstable();
+    Ok(all)
+}
+
+/// Opens a file below `root` (W1); the last name is not followed.
+///
+/// # Errors
+/// Those of the system.
+pub(super) fn open(root: &OwnedFd, path: &[u8], flags: OFlags) -> rustix::io::Result<OwnedFd> {
+    let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let (mut dir, mut rest): (Option<OwnedFd>, &[u8]) = (None, path);
+    while rest.len() > PIECE {
+        let Some(end) = rest[..PIECE].iter().rposition(|&b| b == b'/') else { break };
+        let step = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        dir = Some(host::openat(dir.as_ref().unwrap_or(root), &rest[..end], step, host::Mode::empty())?);
+        rest = &rest[end + 1..];
+    }
+    let rest = if rest.is_empty() { b"." } else { rest };
+    host::openat(dir.as_ref().unwrap_or(root), rest, flags, host::Mode::empty())
+}
+
+/// The stored ranges of a file.
+///
+/// # Errors
+/// Those of the system.
+pub(super) fn extents(file: &File, size: u64) -> anyhow::Result<Vec<Extent>> {
+    let (mut all, mut at) = (Vec::new(), 0);
+    while at < size {
+        let data = match host::seek(file, SeekFrom::Data(at)) {
+            Ok(data) => data,
+            Err(Errno::NXIO) => break,
+            // A file system that does not report holes has none.
+            Err(_) => at,
+        };
+        let hole = host::seek(file, SeekFrom::Hole(data)).unwrap_or(size).min(size);
+        if hole <= data {
+            break;
+        }
+        all.push(Extent { at: data, from: data, len: hole - data });
+        at = hole;
+    }
+    Ok(all)
+}
