@@ -17,6 +17,7 @@ mod killed;
 mod log_structured;
 mod logged;
 mod mounted;
+mod needs;
 mod paper;
 mod recorded;
 mod report;

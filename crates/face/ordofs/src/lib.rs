@@ -81,8 +81,8 @@
 //! [`Mounted`] is the async interface: the file system behind [`ordo_vfs::FileSystem`], on the caller's executor. This
 //! is the only crate that knows both layouts and schemes. Nothing of it is `Send`: a volume and its files stay on the
 //! thread that mounted it; [`SharedVolume`] is for many threads and other executors. Poll a call that changes the
-//! volume until it completes: a call that is cancelled (its future dropped) halfway makes the volume read-only, and what
-//! was not synced before is then as after a crash.
+//! volume until it completes: a call that is cancelled (its future dropped) halfway makes the volume read-only, and
+//! what was not synced before is then as after a crash.
 
 #![forbid(unsafe_code)]
 
