@@ -1,6 +1,6 @@
-//! A tar archive as a tree: V7, POSIX, GNU and PAX headers, hard links, sparse files.
+//! A tar archive as a tree: headers of the seventh Unix, of POSIX, GNU and PAX, hard links, sparse files.
 //!
-//! A1. Nothing in an archive is trusted. A name stays below the root (tree-2), a length within the archive, and each
+//! A1. Nothing in an archive is trusted. A name stays below the root (planned-2), a length within the archive, and each
 //!     header has the right sum; else the error names the entry, and nothing is built.
 //! A2. An archive that ends without the blocks of zeroes that mark its end was cut, and is refused: it may lack files.
 //! A3. The contents stay where they are, and are read when the volume is filled. An archive that cannot be read again
@@ -8,7 +8,7 @@
 
 mod pax;
 
-use super::tree::{Content, Extent, Id, Meta, Tree, names};
+use super::planned::{Content, Extent, Id, Meta, Tree, names};
 use crate::{interrupt, text};
 use anyhow::{Context, anyhow, bail};
 use ordo_vfs::{Kind, Stamp};

@@ -2,19 +2,19 @@
 //!
 //! B1. The image depends on the tree, the arguments and `SOURCE_DATE_EPOCH` alone. The volume is made and filled in
 //!     virtual time, on a clock that begins there: no disk is fast or slow enough to change a time or an order, and
-//!     random numbers come from a seed. No file keeps a later time, and of its three times each is that of its last
-//!     change: reading a tree changes the others.
+//!     random numbers come from a seed. No file keeps a later time, and each of its times is that of its last change:
+//!     reading a tree changes the others.
 //! B2. A file that was made for the image is removed if the work fails or is interrupted. One that was there stays.
-//! B3. The volume is filled under `async`, the scheme that waits for nothing: until it is unmounted it is worth nothing,
-//!     and a crash leaves what the next run makes anew.
+//! B3. The volume is filled under `async`, the scheme that waits for nothing: until it is unmounted it is worth
+//!     nothing, and a crash leaves what the next run makes anew.
 
 use super::archive;
 use super::fill::Filler;
 use super::held::{ask, ask_of_file, carried};
 use super::manifest::{self, users::Users};
+use super::planned::Tree;
 use super::shape::New;
 use super::sizing::{self, Need, Room};
-use super::tree::Tree;
 use super::{Args, is_url, walk};
 use crate::image::{self, Opened};
 use crate::interrupt::{self, Interrupted};

@@ -9,7 +9,7 @@
 //! F2. Attributes come last, in one call: a change of contents would change the times, and a flag forbids all changes.
 //!     Those of a directory come after its contents.
 
-use super::tree::{Content, Extent, Id, Meta, Tree};
+use super::planned::{Content, Extent, Id, Meta, Tree};
 use super::walk;
 use crate::{image, interrupt, text};
 use anyhow::{Context, anyhow};

@@ -2,8 +2,9 @@
 //!
 //! M1. What the manifest names and the tree has gets the attributes that the manifest says, and keeps the others. A
 //!     kind that differs is an error.
-//! M2. What the manifest names and the tree lacks is made: an empty file, a directory, a link, a device. Its kind, mode,
-//!     owner and group must be known, and the target of a link or the number of a device. `optional` leaves it out.
+//! M2. What the manifest names and the tree lacks is made: an empty file, a directory, a link, a device. Its kind,
+//!     mode, owner and group must be known, and the target of a link or the number of a device.
+//!     `optional` leaves it out.
 //! M3. What the tree has and the manifest does not name stays as it is in the tree.
 //! M4. Keywords that say what a file contains (sizes, sums) are ignored, and so are unknown ones.
 
@@ -11,7 +12,7 @@ mod parse;
 pub(super) mod users;
 mod vis;
 
-use super::tree::{Content, Meta, Tree};
+use super::planned::{Content, Meta, Tree};
 use super::walk;
 use crate::text;
 use anyhow::{Context, anyhow, bail};

@@ -1,16 +1,16 @@
 //! `ordo mkfs`
 //!
 //! `shape` makes a new volume of the arguments; `held` finds what its place holds already. `build` fills it with a
-//! [`tree`], which `walk` has from a directory or `archive` from a tar archive, and `manifest` changes.
+//! [`planned`] tree, which `walk` has from a directory or `archive` from a tar archive, and `manifest` changes.
 
 mod archive;
 mod build;
 mod fill;
 mod held;
 mod manifest;
+mod planned;
 mod shape;
 mod sizing;
-mod tree;
 mod walk;
 
 use crate::image::{self, ImageArg};
@@ -37,11 +37,11 @@ use ordofs::{ImageSpec, JournalChange, TuneError, Tuning};
 /// finds clean: without check hashes and .snap, and with nothing where NetBSD keeps its log and quotas. Files on it get
 /// no extended attributes, and schemes that keep a log (suj, wafs, journal-file, block-journal) cannot mount it.
 ///
-/// With -d the volume is filled with a directory or a tar archive, without root. Without --size a new file gets the size
-/// that the contents need. -F names an mtree manifest, as makefs reads it: what it says of owners, modes, times and
-/// flags replaces what the tree has, what it names and the tree lacks is made, and the rest of the tree is taken as it
-/// is. With SOURCE_DATE_EPOCH in the environment no time in the image is later, and the same tree gives the same bytes.
-/// An image that could not be completed is removed.
+/// With -d the volume is filled with a directory or a tar archive, without root. Without --size a new file gets the
+/// size that the contents need. -F names an mtree manifest, as makefs reads it: what it says of owners, modes, times
+/// and flags replaces what the tree has, what it names and the tree lacks is made, and the rest of the tree is taken as
+/// it is. With SOURCE_DATE_EPOCH in the environment no time in the image is later, and the same tree gives the same
+/// bytes. An image that could not be completed is removed.
 ///
 /// --type lfs makes NetBSD's log-structured file system. The log is its order: it takes no scheme, needs no check after
 /// a crash, and files on it get no extended attributes. Version 1 has segments of a power of two, and writes sectors of

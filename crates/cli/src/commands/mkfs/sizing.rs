@@ -4,7 +4,7 @@
 //! blocks, and which file gets the last fragments of a block is not known before: a little is added, and a volume in
 //! which the tree turns out not to fit is made again, larger.
 
-use super::tree::{Meta, Node, Tree};
+use super::planned::{Meta, Node, Tree};
 use crate::out::usage;
 use ordo_ondisk::Format;
 use ordo_ondisk::superblock::newfs::{NewfsError, NewfsParams};
@@ -167,7 +167,7 @@ fn denser(shape: &NewfsParams, inodes: u64) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tree::{Content, Extent, Id};
+    use super::super::planned::{Content, Extent, Id};
     use super::*;
     use ordo_vfs::Stamp;
 

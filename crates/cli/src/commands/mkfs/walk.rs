@@ -4,7 +4,7 @@
 //!     longer than the longest that a call takes.
 //! W2. The walk keeps its own stack: a tree may be deeper than the program's stack.
 
-use super::tree::{Content, Extent, Id, Meta, Tree};
+use super::planned::{Content, Extent, Id, Meta, Tree};
 use crate::{interrupt, text};
 use anyhow::{Context, anyhow};
 use ordo_vfs::{Kind, Stamp};
@@ -58,7 +58,7 @@ pub(super) fn walk(dir: &Path, image: Option<Key>) -> anyhow::Result<Tree> {
     Ok(tree)
 }
 
-/// The names of a directory in order (T1 of the tree: also inodes are numbered in this order).
+/// The names of a directory in order (planned-1).
 fn listed(dir: &OwnedFd) -> anyhow::Result<Vec<Vec<u8>>> {
     let mut names = Vec::new();
     for entry in Dir::read_from(dir)? {

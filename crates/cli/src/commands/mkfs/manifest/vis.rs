@@ -57,7 +57,7 @@ fn escaped(letter: u8) -> anyhow::Result<u8> {
     })
 }
 
-/// `\^C` is a control character, `\M-c` and `\M^C` the same with the high bit. Returns the byte, and how many were used.
+/// `\^C` is a control character, `\M-c` and `\M^C` have the high bit. Returns the byte, and how many bytes it took.
 fn control(letter: u8, rest: &[u8]) -> anyhow::Result<(u8, usize)> {
     let of = |c: u8| if c == b'?' { 127 } else { c & 31 };
     match (letter, rest) {
