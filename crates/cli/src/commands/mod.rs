@@ -1,8 +1,11 @@
 //! The commands, one file each: its arguments, and its implementation.
 
 pub(crate) mod age;
+pub(crate) mod batch;
 pub(crate) mod bench;
 pub(crate) mod cat;
+pub(crate) mod chmod;
+pub(crate) mod chown;
 pub(crate) mod clean;
 pub(crate) mod completions;
 pub(crate) mod cp;
@@ -10,6 +13,7 @@ pub(crate) mod crash;
 pub(crate) mod demo;
 pub(crate) mod df;
 pub(crate) mod disks;
+pub(crate) mod find;
 pub(crate) mod fsck;
 pub(crate) mod info;
 pub(crate) mod ln;
@@ -21,14 +25,18 @@ pub(crate) mod mount;
 pub(crate) mod mv;
 pub(crate) mod paper;
 pub(crate) mod report;
+pub(crate) mod resize;
 pub(crate) mod rm;
 pub(crate) mod schemes;
 pub(crate) mod scrub;
 pub(crate) mod sim;
 pub(crate) mod stat;
 pub(crate) mod sync;
+pub(crate) mod tar;
+pub(crate) mod touch;
 pub(crate) mod trace;
 pub(crate) mod tree;
+pub(crate) mod truncate;
 pub(crate) mod tune;
 pub(crate) mod umount;
 pub(crate) mod versions;

@@ -18,5 +18,7 @@ mod mounted;
 mod paper;
 mod recorded;
 mod report;
+mod resized;
 mod sim;
 mod tuned;
+mod worked;
