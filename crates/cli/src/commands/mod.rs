@@ -1,7 +1,6 @@
 //! The commands, one file each: its arguments, and its implementation.
 
 pub(crate) mod age;
-pub(crate) mod batch;
 pub(crate) mod bench;
 pub(crate) mod cat;
 pub(crate) mod chmod;
@@ -16,6 +15,7 @@ pub(crate) mod disks;
 pub(crate) mod find;
 pub(crate) mod fsck;
 pub(crate) mod info;
+pub(crate) mod lines;
 pub(crate) mod ln;
 pub(crate) mod ls;
 pub(crate) mod man;

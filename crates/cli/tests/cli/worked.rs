@@ -184,7 +184,7 @@ fn a_batch_does_its_lines_with_one_open_and_names_the_one_that_fails() {
     let batch = scratch.path("batch");
     fs::write(&batch, lines).unwrap();
     ok(ordo(["--batch", &batch, &image]));
-    assert_eq!(ok(ordo(["find", &image, "-name", "[!.]*"])), "/x\n/x/c\n/x/h\n/x/l\n/x/new\n");
+    assert_eq!(ok(ordo(["find", &image, "-name", "[!.]*"])), "/\n/x\n/x/c\n/x/h\n/x/l\n/x/new\n");
     let c = stat(&format!("{image}:/x/c"));
     assert_eq!((&c["mode"], &c["uid"], &c["mtime"]["seconds"]), (&0o100_600.into(), &5.into(), &9.into()));
     let wrong = b"mkdir /1\nrm /none\nmkdir /2\nfly /\nmkdir 'open\n";

@@ -163,7 +163,7 @@ impl Groups<'_> {
         Ok((block, layout))
     }
 
-    /// Refuses to cut off what is in use (Z4).
+    /// Refuses to cut off what is in use (resize-4).
     async fn nothing_beyond(&mut self, size: u64, ncg: u32, bytes: u64) -> Result<(), ResizeError> {
         let g = self.old.clone();
         let (mut files, mut frags) = (0, 0);
