@@ -106,7 +106,7 @@ pub(crate) struct FileJson {
     path_hex: Option<String>,
     kind: &'static str,
     ino: u64,
-    mode: String,
+    mode: ModeJson,
     nlink: u32,
     uid: u32,
     gid: u32,
@@ -119,11 +119,34 @@ pub(crate) struct FileJson {
     target: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     flags: Vec<String>,
-    atime: f64,
-    mtime: f64,
-    ctime: f64,
+    atime: StampJson,
+    mtime: StampJson,
+    ctime: StampJson,
     #[serde(skip_serializing_if = "Option::is_none")]
-    birth: Option<f64>,
+    birth: Option<StampJson>,
+}
+
+/// A time in JSON: two whole numbers, since one with a fraction would lose the nanoseconds in most readers.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub(crate) struct StampJson {
+    seconds: i64,
+    nanoseconds: u32,
+}
+
+impl From<Stamp> for StampJson {
+    fn from(stamp: Stamp) -> StampJson {
+        StampJson { seconds: stamp.secs, nanoseconds: stamp.nanos }
+    }
+}
+
+/// Permissions in JSON.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub(crate) enum ModeJson {
+    /// In octal, as people write them: in lists.
+    Octal(String),
+    /// `st_mode` of stat(2), with the kind in its upper bits: what `stat` says of one file.
+    Number(u16),
 }
 
 /// Bytes as a JSON text, and their hexadecimal digits if they are not text.
@@ -137,13 +160,12 @@ pub(crate) fn json_text(bytes: &[u8]) -> (String, Option<String>) {
 impl FileJson {
     pub(crate) fn new(path: &[u8], attr: &Attr, target: Option<&[u8]>) -> FileJson {
         let (path, path_hex) = json_text(path);
-        let seconds = |stamp: Stamp| stamp.secs as f64 + f64::from(stamp.nanos) / 1e9;
         FileJson {
             path,
             path_hex,
             kind: kind_name(attr.kind),
             ino: attr.ino,
-            mode: format!("{:04o}", attr.mode.bits()),
+            mode: ModeJson::Octal(format!("{:04o}", attr.mode.bits())),
             nlink: attr.nlink,
             uid: attr.uid,
             gid: attr.gid,
@@ -152,11 +174,16 @@ impl FileJson {
             device: attr.kind.is_device().then(|| device(attr.rdev)),
             target: target.map(|target| json_text(target).0),
             flags: flags(attr.flags),
-            atime: seconds(attr.atime),
-            mtime: seconds(attr.mtime),
-            ctime: seconds(attr.ctime),
-            birth: attr.birth.map(seconds),
+            atime: attr.atime.into(),
+            mtime: attr.mtime.into(),
+            ctime: attr.ctime.into(),
+            birth: attr.birth.map(StampJson::from),
         }
+    }
+
+    /// The same with the mode as stat(2) has it.
+    pub(crate) fn with_st_mode(self, attr: &Attr) -> FileJson {
+        FileJson { mode: ModeJson::Number((attr.kind as u16) << 12 | attr.mode.bits()), ..self }
     }
 }
 

@@ -2,9 +2,10 @@
 //!
 //! `args` defines the whole command line and the helpers of mount(8), mkfs(8) and fsck(8); each command has a file in
 //! `commands`. Shared code: `image` opens volumes, `place` parses `IMAGE:/path`, `copy` copies between any two file
-//! systems, `layout` and `scheme_set` parse what several commands take, `plain` reads compressed text, `strace` takes
-//! what strace wrote for a file trace, `messages` reports events of a mounted volume, `interrupt` handles signals,
-//! `bench` and `demo` run real work, `listing`, `out` and `text` format and print.
+//! systems, `walk` visits a tree of an image, `names` looks up its owners, `moment` parses times and `glob` patterns,
+//! `layout` and `scheme_set` parse what several commands take, `plain` reads compressed text, `strace` takes what
+//! strace wrote for a file trace, `messages` reports events of a mounted volume, `interrupt` handles signals, `bench`
+//! and `demo` run real work, `listing`, `out` and `text` format and print.
 #![forbid(unsafe_code)]
 
 mod args;
@@ -14,13 +15,16 @@ mod commands;
 mod copy;
 #[cfg(feature = "laboratory")]
 mod demo;
+mod glob;
 mod image;
 mod interrupt;
 #[cfg(feature = "laboratory")]
 mod layout;
 mod listing;
 mod messages;
+mod moment;
 mod mount_options;
+mod names;
 mod out;
 mod place;
 #[cfg(feature = "laboratory")]
@@ -33,6 +37,7 @@ mod size;
 #[cfg(feature = "laboratory")]
 mod strace;
 mod text;
+mod walk;
 
 use args::{Cli, Role};
 use clap::Parser;

@@ -15,6 +15,11 @@ impl Status {
     pub(crate) const DONE: Status = Status(0);
     /// The answer is no.
     pub(crate) const NO: Status = Status(1);
+
+    /// The one of two that says more of what went wrong.
+    pub(crate) fn worse(self, other: Status) -> Status {
+        Status(self.0.max(other.0))
+    }
 }
 
 /// What every command returns.

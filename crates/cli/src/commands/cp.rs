@@ -1,22 +1,23 @@
 //! `ordo cp`
 
-use super::versions;
+use super::{cat, touch, versions};
 use crate::copy::{Copier, Rules};
 use crate::image::{self, Opened, Start};
 use crate::interrupt;
-use crate::out::{Outcome, Status, say, usage};
+use crate::listing::kind_name;
+use crate::out::{Out, Outcome, Status, say, usage};
 use crate::place::{Inside, Location, last_name};
 use crate::{size, text};
-use anyhow::Context;
-use ordo_vfs::{Caller, FileSystem, Refusal};
+use anyhow::{Context, bail};
+use ordo_vfs::{Caller, FileSystem, Kind, Refusal, SetAttr};
 use ordo_workload::HostDir;
 use ordofs::path::{Held, parent, resolve};
 use ordofs::rt::Rt;
 use ordofs::{Fs, ImageSpec};
 use rustix::fs::Mode;
 use std::cell::Cell;
-use std::ffi::OsString;
-use std::io::Write;
+use std::ffi::{OsStr, OsString};
+use std::io::{Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -24,7 +25,7 @@ use std::rc::Rc;
 /// Copies between the host and images, or between images
 ///
 /// No mount and no root rights are needed. Sparse files stay sparse. DIR/. and IMAGE:/ name the contents of a
-/// directory, not the directory itself.
+/// directory, not the directory itself. As a source, - is standard input, and as the target standard output.
 ///
 /// The contents of an image are not trusted: no file is ever written outside the target, device files are left out and
 /// set-user-id bits are cleared. Files copied into an image belong to root there, or with -p to their owner.
@@ -34,7 +35,8 @@ use std::rc::Rc;
 /// signal ends it at once, as a crash would; the next command or mount then repairs the volume if its scheme allows it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  ordo cp rc.conf disk.img:/etc\n  ordo cp -r -p tree/. disk.img:/\n  \
-    ordo cp -r old.img:/home new.img@s1a:/home\n  ordo cp disk.img:/var/log/messages .")]
+    ordo cp -r old.img:/home new.img@s1a:/home\n  ordo cp disk.img:/var/log/messages .\n  \
+    tar c tree | ordo cp - disk.img:/tree.tar")]
 pub(crate) struct Args {
     /// The sources, then the target; each as IMAGE:/path or a path of the host
     #[arg(value_name = "PATH", required = true, num_args = 2..)]
@@ -67,6 +69,9 @@ pub(crate) fn run(args: &Args) -> Outcome {
         return Err(usage("cp: name what to copy and where to"));
     };
     let sources: Vec<_> = sources.iter().map(|source| Location::parse(source)).collect();
+    if args.version.is_none() && is_stream(target, &["-", "/dev/stdout"]) {
+        return to_output(args, &sources);
+    }
     if let Some(number) = args.version {
         return older(args, number, &sources, &Location::parse(target));
     }
@@ -84,6 +89,13 @@ fn older(args: &Args, number: u32, sources: &[Location], target: &Location) -> O
     let ([Location::Inside { image, path }], Location::Host(to)) = (sources, target) else {
         return Err(usage("cp: --version copies one file of an image to the host"));
     };
+    if is_stream(to.as_os_str(), &["-", "/dev/stdout"]) {
+        let mut out = Out::new();
+        versions::older(&Inside { image: image.clone(), path: path.clone() }, args.start, number)?
+            .read(|bytes| out.bytes(bytes))?;
+        out.end()?;
+        return Ok(Status::DONE);
+    }
     let (from, name) = (Inside { image: image.clone(), path: path.clone() }, last_name(path));
     let to = match to.is_dir() {
         true => to.join(std::ffi::OsStr::from_bytes(name)),
@@ -95,6 +107,44 @@ fn older(args: &Args, number: u32, sources: &[Location], target: &Location) -> O
     let mut file = std::fs::File::create(&to).with_context(shown)?;
     older.read(|bytes| file.write_all(bytes).with_context(shown))?;
     Ok(Status::DONE)
+}
+
+/// Whether an argument stands for a standard stream.
+fn is_stream(argument: &OsStr, names: &[&str]) -> bool {
+    names.iter().any(|name| argument == *name)
+}
+
+/// Writes files of images to standard output.
+fn to_output(args: &Args, sources: &[Location]) -> Outcome {
+    let mut out = Out::new();
+    for source in sources {
+        let Location::Inside { image, path } = source else {
+            return Err(usage("cp: neither side is inside an image; use cp(1), or write IMAGE:/path"));
+        };
+        let place = Inside { image: image.clone(), path: path.clone() };
+        image::read(&image::spec(image, args.start)?, async |fs| cat::stream(fs, &place, &mut out).await)?;
+    }
+    out.end()?;
+    Ok(Status::DONE)
+}
+
+impl Args {
+    /// The target, and what to copy there.
+    pub(super) fn split(&self) -> anyhow::Result<(&OsStr, Vec<Location>)> {
+        let (target, sources) = self.places.split_last().ok_or_else(|| usage("cp: name what to copy and where to"))?;
+        Ok((target, sources.iter().map(|source| Location::parse(source)).collect()))
+    }
+}
+
+/// Copies into an image that is open already.
+pub(super) fn into(args: &Args, opened: &Opened, spec: &ImageSpec, sources: &[Location], to: &Inside) -> Outcome {
+    if args.version.is_some() {
+        return Err(usage("cp: --version copies one file of an image to the host"));
+    }
+    let copy = Copy { args, rt: &opened.rt, many: sources.len() > 1, copied: Cell::default() };
+    let copied = sources.iter().map(|source| copy.one_inside(source, opened, spec, to));
+    let skipped = copied.sum::<anyhow::Result<u64>>()?;
+    Ok(if skipped == 0 { Status::DONE } else { Status(3) })
 }
 
 struct Copy<'a> {
@@ -153,6 +203,9 @@ impl Copy<'_> {
     fn one_inside(&self, source: &Location, opened: &Opened, spec: &ImageSpec, to: &Inside) -> anyhow::Result<u64> {
         let target = async || self.target_inside(opened.fs(), to).await.with_context(|| to.shown());
         let (image, path) = match source {
+            Location::Host(path) if is_stream(path.as_os_str(), &["-", "/dev/stdin"]) => {
+                return self.rt.block_on(self.from_input(opened.fs(), to));
+            }
             Location::Host(path) => {
                 return self.rt.block_on(async {
                     let source = self.host_source(path).await?;
@@ -169,6 +222,48 @@ impl Copy<'_> {
             let source = self.inner_source(fs, &Inside { image: image.clone(), path: path.clone() }).await?;
             self.one(source, &target().await?, rules).await
         })
+    }
+
+    /// Copies standard input into a file; one that is there is emptied first.
+    async fn from_input(&self, fs: &Rc<Fs>, to: &Inside) -> anyhow::Result<u64> {
+        let shown = || to.shown();
+        let there = touch::found_or_made(fs, to, true).await?;
+        let fresh = there.is_none();
+        let file = match there {
+            Some(file) => file,
+            None => touch::found_or_made(fs, to, false).await?.with_context(shown)?,
+        };
+        if file.attr().kind != Kind::Regular {
+            bail!("{}: is a {}; name a file to copy standard input to", shown(), kind_name(file.attr().kind));
+        }
+        fs.setattr(file.node(), &SetAttr { size: Some(0), ..SetAttr::default() }).await.with_context(shown)?;
+        let written = self.pour(fs, &file).await.with_context(shown);
+        if written.is_err() && fresh {
+            // Only complete files stay.
+            let (dir, name) = parent(fs, &to.path).await.with_context(shown)?;
+            fs.unlink(dir.node(), name).await.with_context(shown)?;
+        }
+        let (files, bytes) = self.copied.get();
+        self.copied.set((files + 1, bytes + written?));
+        Ok(0)
+    }
+
+    /// Writes standard input to a file, and returns how many bytes there were.
+    async fn pour(&self, fs: &Rc<Fs>, file: &Held<Fs>) -> anyhow::Result<u64> {
+        let (mut input, mut piece, mut at) = (std::io::stdin().lock(), vec![0; 1 << 20], 0);
+        loop {
+            interrupt::check()?;
+            let read = input.read(&mut piece).context("standard input")?;
+            let mut rest = piece.get(..read).unwrap_or_default();
+            if rest.is_empty() {
+                return Ok(at);
+            }
+            while !rest.is_empty() {
+                let written = fs.write(&image::owner(), file.node(), at, rest).await?;
+                at += u64::from(written);
+                rest = rest.get(written as usize..).unwrap_or_default();
+            }
+        }
     }
 
     fn to_host(&self, sources: &[Location], to: &Path) -> anyhow::Result<u64> {
@@ -291,7 +386,7 @@ fn open_dir(path: &Path) -> anyhow::Result<Rc<HostDir>> {
 }
 
 /// The permissions that this user withholds from new files.
-fn umask() -> u16 {
+pub(super) fn umask() -> u16 {
     let old = rustix::process::umask(Mode::empty());
     rustix::process::umask(old);
     old.bits() as u16 & 0o777

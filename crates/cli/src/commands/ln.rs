@@ -6,9 +6,11 @@ use crate::out::{Outcome, Status, usage};
 use crate::place::{Inside, Location};
 use anyhow::Context;
 use ordo_vfs::FileSystem;
+use ordofs::Fs;
 use ordofs::path::{Held, parent, resolve};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
+use std::rc::Rc;
 
 /// Makes a hard link or a symbolic link in an image
 #[derive(Debug, clap::Args)]
@@ -18,12 +20,12 @@ use std::os::unix::ffi::OsStrExt;
 pub(crate) struct Args {
     /// Make a symbolic link to TARGET, taken literally
     #[arg(short, long)]
-    symbolic: bool,
+    pub(super) symbolic: bool,
     /// The file, as IMAGE:/path; with -s any text
-    target: OsString,
+    pub(super) target: OsString,
     /// The new name
     #[arg(value_name = "IMAGE:/PATH")]
-    name: OsString,
+    pub(super) name: OsString,
     #[command(flatten)]
     start: Start,
 }
@@ -39,16 +41,21 @@ pub(crate) fn run(args: &Args) -> Outcome {
     };
     image::change(&spec, async |fs| {
         interrupt::check().map_err(|interrupted| interrupted.after("the link is not made"))?;
-        let (dir, name) = parent(fs, &new.path).await.with_context(|| new.shown())?;
-        let made = match &old {
-            None => fs.symlink(&image::owner(), dir.node(), name, args.target.as_bytes()).await,
-            Some(path) => {
-                let shown = || Inside { image: new.image.clone(), path: path.clone() }.shown();
-                let file = resolve(fs, path, false).await.with_context(shown)?;
-                fs.link(file.node(), dir.node(), name).await
-            }
-        };
-        drop(Held::new(fs, made.with_context(|| new.shown())?));
-        Ok(Status::DONE)
+        on(fs, args, &new, old.as_deref()).await
     })
+}
+
+/// Makes a link to the file `old`, or without one a symbolic link.
+pub(super) async fn on(fs: &Rc<Fs>, args: &Args, new: &Inside, old: Option<&[u8]>) -> Outcome {
+    let (dir, name) = parent(fs, &new.path).await.with_context(|| new.shown())?;
+    let made = match old {
+        None => fs.symlink(&image::owner(), dir.node(), name, args.target.as_bytes()).await,
+        Some(path) => {
+            let shown = || Inside { image: new.image.clone(), path: path.to_vec() }.shown();
+            let file = resolve(fs, path, false).await.with_context(shown)?;
+            fs.link(file.node(), dir.node(), name).await
+        }
+    };
+    drop(Held::new(fs, made.with_context(|| new.shown())?));
+    Ok(Status::DONE)
 }

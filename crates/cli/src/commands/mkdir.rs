@@ -17,7 +17,7 @@ use std::rc::Rc;
 pub(crate) struct Args {
     /// IMAGE:/path
     #[arg(value_name = "IMAGE:/PATH", required = true)]
-    places: Vec<OsString>,
+    pub(super) places: Vec<OsString>,
     /// Make parent directories too; no error if the directory exists
     #[arg(short, long)]
     parents: bool,
@@ -49,15 +49,21 @@ fn make_each(args: &Args, count: &mut usize) -> Outcome {
         let spec = image::spec(&place.image, args.start)?;
         image::change(&spec, async |fs| {
             interrupt::check()?;
-            let made = match args.parents {
-                true => make_all(fs, &place.path, args.mode).await,
-                false => make(fs, &place.path, args.mode).await,
-            };
-            made.with_context(|| place.shown())?;
+            let made = on(fs, &place, args).await?;
             *count += 1;
-            Ok(Status::DONE)
+            Ok(made)
         })?;
     }
+    Ok(Status::DONE)
+}
+
+/// Makes a directory, with -p also those above it.
+pub(super) async fn on(fs: &Rc<Fs>, place: &Inside, args: &Args) -> Outcome {
+    let made = match args.parents {
+        true => make_all(fs, &place.path, args.mode).await,
+        false => make(fs, &place.path, args.mode).await,
+    };
+    made.with_context(|| place.shown())?;
     Ok(Status::DONE)
 }
 

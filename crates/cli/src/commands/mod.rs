@@ -5,6 +5,8 @@ pub(crate) mod age;
 #[cfg(feature = "laboratory")]
 pub(crate) mod bench;
 pub(crate) mod cat;
+pub(crate) mod chmod;
+pub(crate) mod chown;
 pub(crate) mod clean;
 pub(crate) mod completions;
 pub(crate) mod cp;
@@ -15,8 +17,10 @@ pub(crate) mod demo;
 pub(crate) mod df;
 #[cfg(feature = "laboratory")]
 pub(crate) mod disks;
+pub(crate) mod find;
 pub(crate) mod fsck;
 pub(crate) mod info;
+pub(crate) mod lines;
 pub(crate) mod ln;
 pub(crate) mod ls;
 pub(crate) mod man;
@@ -28,6 +32,7 @@ pub(crate) mod mv;
 pub(crate) mod paper;
 #[cfg(feature = "laboratory")]
 pub(crate) mod report;
+pub(crate) mod resize;
 pub(crate) mod rm;
 pub(crate) mod schemes;
 pub(crate) mod scrub;
@@ -35,9 +40,12 @@ pub(crate) mod scrub;
 pub(crate) mod sim;
 pub(crate) mod stat;
 pub(crate) mod sync;
+pub(crate) mod tar;
+pub(crate) mod touch;
 #[cfg(feature = "laboratory")]
 pub(crate) mod trace;
 pub(crate) mod tree;
+pub(crate) mod truncate;
 pub(crate) mod tune;
 pub(crate) mod umount;
 pub(crate) mod versions;

@@ -6,8 +6,10 @@ use crate::out::{Outcome, Status, usage};
 use crate::place::{Inside, Location, join, last_name};
 use anyhow::Context;
 use ordo_vfs::{FileSystem, Refusal, RenameMode};
+use ordofs::Fs;
 use ordofs::path::{parent, resolve};
 use std::ffi::OsString;
+use std::rc::Rc;
 
 /// Moves or renames files within an image
 ///
@@ -17,7 +19,7 @@ use std::ffi::OsString;
 pub(crate) struct Args {
     /// The files, then the new name or the directory to move them into
     #[arg(value_name = "IMAGE:/PATH", required = true, num_args = 2..)]
-    places: Vec<OsString>,
+    pub(super) places: Vec<OsString>,
     /// Refuse to replace a file
     #[arg(short, long)]
     no_clobber: bool,
@@ -37,30 +39,34 @@ pub(crate) fn run(args: &Args) -> Outcome {
         _ => Err(usage("mv: all files must be in the same image; use ordo cp -r -p, and then ordo rm -r")),
     });
     let paths = paths.collect::<anyhow::Result<Vec<_>>>()?;
-    let mode = if args.no_clobber { RenameMode::NoReplace } else { RenameMode::Replace };
     let mut moved = 0;
-    let outcome = image::change(&image::spec(&to.image, args.start)?, async |fs| {
-        let into = match resolve(fs, &to.path, true).await {
-            Ok(there) => there.is_dir(),
-            Err(ordo_vfs::Error::Refused(Refusal::NotFound)) => false,
-            Err(error) => return Err(error).with_context(|| to.shown()),
-        };
-        if paths.len() > 1 && !into {
-            return Err(usage(format!("{}: not a directory, and several files cannot have one name", to.shown())));
-        }
-        for path in &paths {
-            interrupt::check()?;
-            let shown = || Inside { image: to.image.clone(), path: path.clone() }.shown();
-            let new = if into { join(&to.path, last_name(path)) } else { to.path.clone() };
-            let (from_dir, from) = parent(fs, path).await.with_context(shown)?;
-            let (to_dir, name) = parent(fs, &new).await.with_context(|| to.shown())?;
-            let renamed = fs.rename(from_dir.node(), from, to_dir.node(), name, mode).await;
-            renamed.with_context(|| format!("{} to {}", shown(), text(&new)))?;
-            moved += 1;
-        }
-        Ok(Status::DONE)
-    });
+    let spec = image::spec(&to.image, args.start)?;
+    let outcome = image::change(&spec, async |fs| on(fs, args, &to, &paths, &mut moved).await);
     outcome.map_err(|error| interrupt::how_far(error, || format!("{moved} of {} files are moved", paths.len())))
+}
+
+/// Moves the files to a new name, or into a directory.
+pub(super) async fn on(fs: &Rc<Fs>, args: &Args, to: &Inside, paths: &[Vec<u8>], moved: &mut u64) -> Outcome {
+    let mode = if args.no_clobber { RenameMode::NoReplace } else { RenameMode::Replace };
+    let into = match resolve(fs, &to.path, true).await {
+        Ok(there) => there.is_dir(),
+        Err(ordo_vfs::Error::Refused(Refusal::NotFound)) => false,
+        Err(error) => return Err(error).with_context(|| to.shown()),
+    };
+    if paths.len() > 1 && !into {
+        return Err(usage(format!("{}: not a directory, and several files cannot have one name", to.shown())));
+    }
+    for path in paths {
+        interrupt::check()?;
+        let shown = || Inside { image: to.image.clone(), path: path.clone() }.shown();
+        let new = if into { join(&to.path, last_name(path)) } else { to.path.clone() };
+        let (from_dir, from) = parent(fs, path).await.with_context(shown)?;
+        let (to_dir, name) = parent(fs, &new).await.with_context(|| to.shown())?;
+        let renamed = fs.rename(from_dir.node(), from, to_dir.node(), name, mode).await;
+        renamed.with_context(|| format!("{} to {}", shown(), text(&new)))?;
+        *moved += 1;
+    }
+    Ok(Status::DONE)
 }
 
 fn text(path: &[u8]) -> String {

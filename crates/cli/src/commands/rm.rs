@@ -20,7 +20,7 @@ use std::rc::Rc;
 pub(crate) struct Args {
     /// IMAGE:/path
     #[arg(value_name = "IMAGE:/PATH", required = true)]
-    places: Vec<OsString>,
+    pub(super) places: Vec<OsString>,
     /// Remove directories and all their contents
     #[arg(short, long, short_alias = 'R')]
     recursive: bool,
@@ -44,13 +44,18 @@ fn remove_all(args: &Args, count: &mut u64) -> Outcome {
         let spec = image::spec(&place.image, args.start)?;
         image::change(&spec, async |fs| {
             interrupt::check()?;
-            let removed = remove(fs, &place.path, args.recursive, count).await;
-            match removed.as_ref().map_err(|error| error.downcast_ref::<ordo_vfs::Error>()) {
-                Err(Some(ordo_vfs::Error::Refused(Refusal::NotFound))) if args.force => {}
-                _ => removed.with_context(|| place.shown())?,
-            }
-            Ok(Status::DONE)
+            on(fs, &place, args, count).await
         })?;
+    }
+    Ok(Status::DONE)
+}
+
+/// Removes a file, with -r also a directory and its contents.
+pub(super) async fn on(fs: &Rc<Fs>, place: &Inside, args: &Args, count: &mut u64) -> Outcome {
+    let removed = remove(fs, &place.path, args.recursive, count).await;
+    match removed.as_ref().map_err(|error| error.downcast_ref::<ordo_vfs::Error>()) {
+        Err(Some(ordo_vfs::Error::Refused(Refusal::NotFound))) if args.force => {}
+        _ => removed.with_context(|| place.shown())?,
     }
     Ok(Status::DONE)
 }

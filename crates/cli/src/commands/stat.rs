@@ -78,7 +78,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
         })?;
         let copies = if args.copies { Some(copies_of(&spec, &attr).with_context(|| place.shown())?) } else { None };
         if args.json {
-            let file = FileJson::new(&place.path, &attr, target.as_deref());
+            let file = FileJson::new(&place.path, &attr, target.as_deref()).with_st_mode(&attr);
             files.push(FileAndCopies { file, copies });
             continue;
         }

@@ -21,5 +21,7 @@ mod needs;
 mod paper;
 mod recorded;
 mod report;
+mod resized;
 mod sim;
 mod tuned;
+mod worked;

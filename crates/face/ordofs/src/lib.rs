@@ -100,6 +100,7 @@ mod notice;
 mod options;
 pub mod path;
 mod placement;
+mod resize;
 mod tune;
 mod unread;
 mod versions;
@@ -118,6 +119,7 @@ pub use mounted::{LOG_SCHEME, LeaksPhase, LeaksProgress, LogSegments, LogState, 
 pub use notice::{Notice, Notices, Weight};
 pub use options::{COMMIT, DEFAULT_SCHEME, Engine, MountOptions, default_scheme};
 pub use placement::{Class, Part, Placement, Tenth};
+pub use resize::{ResizeError, Resized, resize, resize_on};
 pub use tune::{Acls, JournalChange, TuneError, Tuned, Tuning};
 pub use unread::UnreadLog;
 

@@ -123,7 +123,7 @@ pub(super) fn change_spread(
 }
 
 /// Whether the volume has an active journal.
-pub(super) fn is_active(rt: &Rt, disk: &Rc<dyn Disk>, sb: &Superblock) -> Result<bool, TuneError> {
+pub(crate) fn is_active(rt: &Rt, disk: &Rc<dyn Disk>, sb: &Superblock) -> Result<bool, TuneError> {
     let options = ordo_active::Options { read_only: true, ..ordo_active::Options::default() };
     let found = rt.block_on(ordo_fsck::active_disk(rt, disk.clone(), sb, options));
     found.map(|found| found.is_some()).map_err(|why| crate::OpenError::active(why).into())

@@ -9,6 +9,8 @@
 mod hashes;
 mod journal;
 
+pub(crate) use journal::is_active;
+
 use crate::{ImageSpec, Located, OpenError, locate, locate_on};
 use ordo_buf::LogKind;
 use ordo_disk::{Block, Disk, DiskError, DiskOff, FileOptions, Kind, ReadPart, Tag, WritePart};
@@ -370,14 +372,14 @@ fn change_superblock(rt: &Rt, disk: &Rc<dyn Disk>, change: impl FnOnce(&mut SbFi
 }
 
 /// Reads bytes of the disk.
-async fn get(disk: &Rc<dyn Disk>, at: ByteOff, len: usize, kind: Kind) -> Result<Vec<u8>, DiskError> {
+pub(crate) async fn get(disk: &Rc<dyn Disk>, at: ByteOff, len: usize, kind: Kind) -> Result<Vec<u8>, DiskError> {
     let part = ReadPart { block: Block::zeroed(len), tag: Tag::of(kind) };
     let parts = disk.read(DiskOff(at.0), vec![part]).await?;
     Ok(parts.into_iter().flat_map(|part| part.block.to_vec()).collect())
 }
 
 /// Writes bytes; the rest of their sectors stays unchanged.
-async fn put(disk: &Rc<dyn Disk>, at: ByteOff, bytes: &[u8], kind: Kind) -> Result<(), DiskError> {
+pub(crate) async fn put(disk: &Rc<dyn Disk>, at: ByteOff, bytes: &[u8], kind: Kind) -> Result<(), DiskError> {
     let sector = u64::from(disk.info().sector.max(512));
     let from = at.0 / sector * sector;
     let len = (at.0 + bytes.len() as u64).next_multiple_of(sector) - from;

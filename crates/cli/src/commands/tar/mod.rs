@@ -1,0 +1,122 @@
+//! `ordo tar`
+//!
+//! `pack` writes archives, `unpack` makes files of one. Both are POSIX's pax form: what the header of a file has no
+//! room for is in records before it.
+
+mod pack;
+mod unpack;
+
+use crate::image::{self, Opened, Start};
+use crate::interrupt;
+use crate::out::{Out, Outcome, Status, usage};
+use crate::place::Inside;
+use crate::text;
+use anyhow::Context;
+use flate2::read::MultiGzDecoder;
+use ordofs::rt::Rt;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// The record of an extended attribute begins with this.
+const XATTR: &str = "SCHILY.xattr.";
+
+/// Packs a tree of an image into an archive, or unpacks one into an image
+///
+/// c writes the tree below IMAGE:/PATH to ARCHIVE, x makes the files of ARCHIVE below IMAGE:/PATH, t lists ARCHIVE.
+/// Owners (as numbers), modes, times, hard links, symbolic links, devices and pipes, and the user's extended attributes
+/// are kept. ARCHIVE is a file of the host, or - for standard input or output; x and t also read one that is compressed
+/// with gzip.
+///
+/// Nothing is made outside IMAGE:/PATH: names with a slash in front or with .. are left out, and no symbolic link is
+/// followed. What is left out is reported, and the exit status is 3.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  ordo tar c disk.img:/ backup.tar\n  \
+    ordo tar c disk.img:/home - | zstd > home.tar.zst\n  \
+    ordo tar x disk.img:/ base.tar.gz\n  ordo tar t backup.tar")]
+pub(crate) struct Args {
+    /// c: pack, x: unpack, t: list
+    #[arg(value_enum, value_name = "c|x|t", hide_possible_values = true)]
+    what: What,
+    /// IMAGE:/path, or IMAGE for its root; may be left out with t
+    #[arg(value_name = "IMAGE:/PATH", required = true)]
+    place: OsString,
+    /// The archive; - for standard input or output
+    archive: Option<PathBuf>,
+    #[command(flatten)]
+    start: Start,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum What {
+    C,
+    X,
+    T,
+}
+
+/// Packs, unpacks or lists.
+pub(crate) fn run(args: &Args) -> Outcome {
+    let (place, rt) = (Inside::parse(&args.place), Rt::real_time());
+    let archive = match (&args.archive, args.what) {
+        (Some(archive), _) => archive.as_path(),
+        (None, What::T) => Path::new(&args.place),
+        (None, _) => return Err(usage("tar: name an archive, or - for standard input or output")),
+    };
+    match args.what {
+        What::T => list(archive),
+        What::C => {
+            let opened = Opened::to_read(&rt, &image::spec(&place.image, args.start)?)?;
+            let (mut to, shown) = (writer(archive)?, || archive.display().to_string());
+            let status = pack::pack(&opened, &place, &mut to)?;
+            to.flush().with_context(shown)?;
+            Ok(status)
+        }
+        What::X => {
+            let from = reader(archive)?;
+            let opened = Opened::to_change(&rt, &image::spec(&place.image, args.start)?)?;
+            let mut made = 0;
+            let outcome = unpack::unpack(&opened, &place, from, &mut made);
+            let outcome = opened.close(outcome);
+            outcome.map_err(|error| interrupt::how_far(error, || format!("{made} files are unpacked, the rest is not")))
+        }
+    }
+}
+
+fn list(archive: &Path) -> Outcome {
+    let shown = || archive.display().to_string();
+    let (mut from, mut out) = (tar::Archive::new(reader(archive)?), Out::new());
+    for entry in from.entries().with_context(shown)? {
+        out.name(&entry.with_context(shown)?.path_bytes())?;
+        out.line("")?;
+    }
+    out.end()?;
+    Ok(Status::DONE)
+}
+
+fn is_stream(archive: &Path) -> bool {
+    archive.as_os_str() == "-"
+}
+
+fn writer(archive: &Path) -> anyhow::Result<Box<dyn Write>> {
+    if is_stream(archive) {
+        return Ok(Box::new(BufWriter::with_capacity(1 << 16, io::stdout())));
+    }
+    let file = File::create(archive).with_context(|| text::escape(archive.as_os_str().as_bytes()))?;
+    Ok(Box::new(BufWriter::with_capacity(1 << 20, file)))
+}
+
+/// Gzip is recognized by its first bytes.
+fn reader(archive: &Path) -> anyhow::Result<Box<dyn Read>> {
+    let shown = || text::escape(archive.as_os_str().as_bytes());
+    let raw: Box<dyn Read> = match is_stream(archive) {
+        true => Box::new(io::stdin()),
+        false => Box::new(File::open(archive).with_context(shown)?),
+    };
+    let mut raw = BufReader::with_capacity(1 << 16, raw);
+    Ok(match raw.fill_buf().with_context(shown)?.starts_with(&[0x1f, 0x8b]) {
+        true => Box::new(MultiGzDecoder::new(raw)),
+        false => Box::new(raw),
+    })
+}

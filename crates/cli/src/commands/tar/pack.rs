@@ -1,0 +1,207 @@
+//! Writing an archive of a tree.
+//!
+//! K1. A file with several names is written once; its later names are links to the first.
+//! K2. The bytes depend on the tree alone: names are in order, and no time of day, name of a user or number of an inode
+//!     is written. Two archives of one tree are equal.
+
+use super::XATTR;
+use crate::image::Opened;
+use crate::listing;
+use crate::out::Status;
+use crate::place::{Inside, last_name};
+use crate::text;
+use crate::walk::Walk;
+use anyhow::Context;
+use ordo_vfs::{Attr, FileSystem, Kind, Refusal, Stamp};
+use ordofs::Fs;
+use ordofs::path::{Held, resolve};
+use ordofs::rt::Rt;
+use std::collections::HashMap;
+use std::io::{self, Read, Write};
+use tar::{Builder, EntryType, Header};
+
+/// Bytes of one read.
+const PIECE: u32 = 1 << 20;
+/// Bytes of a name in a header.
+const NAME: usize = 100;
+
+/// Writes the tree at `place`.
+pub(super) fn pack(opened: &Opened, place: &Inside, to: &mut dyn Write) -> anyhow::Result<Status> {
+    let rt = &opened.rt;
+    let top = rt.block_on(resolve(opened.fs(), &place.path, true)).with_context(|| place.shown())?;
+    // A directory is the archive's root; a file keeps its name.
+    let base = if top.is_dir() { place.path.len() } else { place.path.len() - last_name(&place.path).len() };
+    let mut walk = Walk::new(&place.path, top, true);
+    let mut packer = Packer { rt, builder: Builder::new(to), names: HashMap::new() };
+    while let Some((path, file)) = rt.block_on(walk.next())? {
+        let below = path.get(base..).unwrap_or_default();
+        let below = below.strip_prefix(b"/").unwrap_or(below);
+        let mut name = [b"./", below].concat();
+        if file.is_dir() && !name.ends_with(b"/") {
+            name.push(b'/');
+        }
+        if file.attr().kind == Kind::Socket {
+            walk.tally.complain(&text::escape(&path), &"a socket; left out, since archives have none");
+            continue;
+        }
+        // A part of a file cannot be taken back.
+        packer.file(&name, &file).with_context(|| text::escape(&path))?;
+    }
+    packer.builder.finish().context("the archive")?;
+    Ok(walk.tally.status())
+}
+
+struct Packer<'a> {
+    rt: &'a Rt,
+    builder: Builder<&'a mut dyn Write>,
+    /// The first names of files that have several (K1).
+    names: HashMap<u64, Vec<u8>>,
+}
+
+/// Records before a header.
+type Records = Vec<(String, Vec<u8>)>;
+
+impl Packer<'_> {
+    fn file(&mut self, name: &[u8], file: &Held<Fs>) -> anyhow::Result<()> {
+        let attr = file.attr();
+        let mut records = Records::new();
+        let mut header = header(attr, &mut records);
+        put(&mut header, name, &mut records, false);
+        if attr.nlink > 1 && !file.is_dir() {
+            if let Some(first) = self.names.get(&attr.ino) {
+                header.set_entry_type(EntryType::Link);
+                header.set_size(0);
+                put(&mut header, first, &mut records, true);
+                return self.append(header, &records, &mut io::empty());
+            }
+            self.names.insert(attr.ino, name.to_vec());
+        }
+        if let Some(target) = self.rt.block_on(listing::target(file))? {
+            put(&mut header, &target, &mut records, true);
+        }
+        self.attributes(file, &mut records)?;
+        let mut contents = Contents { rt: self.rt, file, at: 0 };
+        match attr.kind {
+            Kind::Regular => self.append(header, &records, &mut contents),
+            _ => self.append(header, &records, &mut io::empty()),
+        }
+    }
+
+    fn attributes(&self, file: &Held<Fs>, records: &mut Records) -> anyhow::Result<()> {
+        self.rt.block_on(async {
+            let names = match file.fs().listxattr(file.node()).await {
+                Err(ordo_vfs::Error::Refused(Refusal::NotSupported)) => return Ok(()),
+                names => names?,
+            };
+            for name in names.iter().filter(|name| name.starts_with(b"user.")) {
+                let value = file.fs().getxattr(file.node(), name).await?;
+                // A record's name is text; such a name of bytes is unheard of.
+                if let Ok(name) = std::str::from_utf8(name) {
+                    records.push((format!("{XATTR}{name}"), value.to_vec()));
+                }
+            }
+            Ok(())
+        })
+    }
+
+    fn append(&mut self, mut header: Header, records: &Records, contents: &mut dyn Read) -> anyhow::Result<()> {
+        if !records.is_empty() {
+            let records = records.iter().map(|(name, value)| (name.as_str(), value.as_slice()));
+            self.builder.append_pax_extensions(records)?;
+        }
+        header.set_cksum();
+        self.builder.append(&header, contents)?;
+        Ok(())
+    }
+}
+
+fn header(attr: &Attr, records: &mut Records) -> Header {
+    let mut header = Header::new_ustar();
+    header.set_entry_type(match attr.kind {
+        Kind::Regular => EntryType::Regular,
+        Kind::Directory => EntryType::Directory,
+        Kind::Symlink => EntryType::Symlink,
+        Kind::CharDevice => EntryType::Char,
+        Kind::BlockDevice => EntryType::Block,
+        Kind::Fifo | Kind::Socket => EntryType::Fifo,
+    });
+    header.set_mode(attr.mode.bits().into());
+    header.set_uid(attr.uid.into());
+    header.set_gid(attr.gid.into());
+    header.set_size(if attr.kind == Kind::Regular { attr.size } else { 0 });
+    header.set_mtime(u64::try_from(attr.mtime.secs).unwrap_or(0));
+    if attr.kind.is_device() {
+        let (major, minor) = listing::device(attr.rdev);
+        // OK to ignore: a header of this form has both fields.
+        let _ = header.set_device_major(major).and_then(|()| header.set_device_minor(minor));
+    }
+    let mut time = |name: &str, stamp: Stamp| records.push((name.to_owned(), decimal(stamp).into_bytes()));
+    if attr.mtime.nanos != 0 || attr.mtime.secs < 0 {
+        time("mtime", attr.mtime);
+    }
+    for (name, id) in [("uid", attr.uid), ("gid", attr.gid)] {
+        // Seven octal digits; what `set_uid` puts there beyond is an extension of GNU.
+        if id > 0o7_777_777 {
+            records.push((name.to_owned(), id.to_string().into_bytes()));
+        }
+    }
+    header
+}
+
+/// Puts a name into a header, or what is longer into a record.
+fn put(header: &mut Header, name: &[u8], records: &mut Records, link: bool) {
+    if name.len() > NAME {
+        records.push((if link { "linkpath" } else { "path" }.to_owned(), name.to_vec()));
+    }
+    let old = header.as_old_mut();
+    let field = if link { &mut old.linkname } else { &mut old.name };
+    field.iter_mut().zip(name).for_each(|(to, from)| *to = *from);
+}
+
+/// Seconds since 1970 with a fraction, also before it.
+fn decimal(stamp: Stamp) -> String {
+    let (sign, secs, nanos) = match (stamp.secs, stamp.nanos) {
+        (0.., nanos) => ("", stamp.secs.unsigned_abs(), nanos),
+        (_, 0) => ("-", stamp.secs.unsigned_abs(), 0),
+        (_, nanos) => ("-", stamp.secs.unsigned_abs() - 1, 1_000_000_000 - nanos),
+    };
+    format!("{sign}{secs}.{nanos:09}")
+}
+
+/// The contents of a file, for the archive's writer.
+struct Contents<'a> {
+    rt: &'a Rt,
+    file: &'a Held<Fs>,
+    at: u64,
+}
+
+impl Read for Contents<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let len = u32::try_from(into.len()).unwrap_or(PIECE).min(PIECE);
+        let pieces = self.rt.block_on(self.file.fs().read(self.file.node(), self.at, len))?;
+        let mut rest = into;
+        let mut read = 0;
+        for piece in &pieces {
+            let n = piece.len().min(rest.len());
+            rest[..n].copy_from_slice(&piece[..n]);
+            rest = &mut rest[n..];
+            read += n;
+        }
+        self.at += read as u64;
+        Ok(read)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_written_so_that_they_are_read_again() {
+        for (secs, nanos, text) in [(5, 1, "5.000000001"), (-1, 999_999_999, "-0.000000001"), (-2, 0, "-2.000000000")] {
+            let stamp = Stamp { secs, nanos };
+            assert_eq!(decimal(stamp), text);
+            assert_eq!(crate::moment::seconds(text), Some(stamp));
+        }
+    }
+}
