@@ -18,5 +18,6 @@ mod mounted;
 mod paper;
 mod recorded;
 mod report;
+mod rescued;
 mod sim;
 mod tuned;

@@ -99,6 +99,7 @@ mod notice;
 mod options;
 pub mod path;
 mod placement;
+mod rescue;
 mod tune;
 mod unread;
 mod versions;
@@ -115,6 +116,7 @@ pub use mounted::{LOG_SCHEME, LeaksPhase, LeaksProgress, LogSegments, LogState, 
 pub use notice::{Notice, Notices, Weight};
 pub use options::{COMMIT, DEFAULT_SCHEME, Engine, MountOptions, default_scheme};
 pub use placement::{Class, Part, Placement, Tenth};
+pub use rescue::{Damaged, Described, open_damaged};
 pub use tune::{JournalChange, TuneError, Tuned, Tuning};
 pub use unread::UnreadLog;
 
@@ -125,6 +127,7 @@ pub use ordo_ffs as ffs;
 pub use ordo_ffs::Spread;
 pub use ordo_lfs as lfs;
 pub use ordo_ondisk as ondisk;
+pub use ordo_rescue as rescued;
 pub use ordo_rt as rt;
 pub use ordo_schemes as schemes;
 pub use ordo_schemes::AllocInit;

@@ -12,7 +12,7 @@ pub(crate) use active::ActiveInfo;
 pub(crate) use log::of_mounted_log;
 pub(crate) use segments::SegmentMap;
 
-use crate::image::{self, ImageArg};
+use crate::image::{self, Forensic, ImageArg};
 use crate::listing::json_text;
 use crate::out::{Outcome, Status, print};
 use crate::{size, text};
@@ -44,6 +44,8 @@ pub(crate) struct Args {
     /// One JSON document
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    _forensic: Forensic,
 }
 
 /// A partition of the image.
