@@ -142,7 +142,7 @@ impl Report {
             lines.push(format!("the image lacks the last {} bytes of the volume", self.cut));
         }
         let (whole, directories, bytes) = (self.whole, self.directories, size::human(self.bytes));
-        lines.push(format!("{whole} files whole, {directories} directories, {bytes}"));
+        lines.push(format!("{whole} files whole, {directories} directories, {bytes} copied"));
         if self.without_a_name > 0 {
             lines.push(format!("{} without a name, in lost+found by their inodes", self.without_a_name));
         }

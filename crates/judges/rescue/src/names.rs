@@ -7,6 +7,9 @@ use ordo_ondisk::{Ino, dirent};
 use std::convert::Infallible;
 use std::ops::Range;
 
+/// Ranges of one directory that are kept apart.
+const HIDDEN_MOST: usize = 1000;
+
 /// A name in a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Name {
@@ -25,13 +28,24 @@ pub struct Names {
     pub hidden: Vec<(Range<u64>, Why)>,
 }
 
+impl Names {
+    /// Adjoining ranges with one cause are one; of a directory that is nothing but damage, the last range is the rest.
+    fn hide(&mut self, range: Range<u64>, why: Why) {
+        let full = self.hidden.len() >= HIDDEN_MOST;
+        match self.hidden.last_mut() {
+            Some((last, cause)) if full || last.end == range.start && *cause == why => last.end = range.end,
+            _ => self.hidden.push((range, why)),
+        }
+    }
+}
+
 impl Volume {
     /// The names of a directory. After an entry that is damaged the names of the next directory block follow.
     pub fn names(&self, dir: &Inode) -> Names {
         let mut found = Names::default();
         self.chunks(dir, &mut |at, chunk| match chunk {
             Ok(chunk) => self.names_of(dir, at, chunk, &mut found),
-            Err((len, why)) => found.hidden.push((at..at.saturating_add(len), why)),
+            Err((len, why)) => found.hide(at..at.saturating_add(len), why),
         });
         found
     }
@@ -49,7 +63,7 @@ impl Volume {
                 }
                 Err(why) => {
                     let hidden = at + reached as u64..at + chunk.len() as u64;
-                    found.hidden.push((hidden, Why::Damaged(why.to_string())));
+                    found.hide(hidden, Why::Damaged(why.to_string()));
                 }
             }
         }

@@ -116,7 +116,7 @@ impl Volume {
 
     /// The number of inodes of a group that were ever written; all of them if its block does not say.
     pub(crate) fn written_inodes(&self, c: Cgx) -> u32 {
-        let bytes = self.block(self.geo.cgtod(c), self.geo.bsize as usize);
+        let bytes = self.block(self.geo.cgtod(c), self.geo.cgsize as usize);
         let group = bytes.ok().and_then(|bytes| {
             let layout = ordo_ondisk::cg::check(&bytes, &self.geo, c).ok()?;
             Some(ordo_ondisk::cg::Cg::new(&bytes, layout, self.geo.endian)?.initediblk())
