@@ -17,7 +17,10 @@ const SHAPES: [[&str; 4]; 4] = [
 
 /// Contents of a file: so long that it needs an indirect block of small blocks.
 fn contents(of: usize) -> Vec<u8> {
-    let byte = |at: usize| (at as u64 + ((of as u64) << 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
+    let byte = |at: usize| {
+        let mixed = (at as u64 + ((of as u64) << 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 40
+    };
     (0..200_000 + of * 1000).map(|at| byte(at) as u8).collect()
 }
 

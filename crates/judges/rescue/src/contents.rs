@@ -2,7 +2,7 @@
 //!
 //! T1. The pieces come in the order of the file and cover it without overlap, up to its size.
 //! T2. A pointer is followed only to data of the volume; an indirect block once in a file. A file that claims more
-//!     blocks than the volume has is cut there, so the work on one file is bounded by the volume (rescue-3).
+//!     blocks than the volume has is cut there, so the work on one file is bounded by the volume (judges-rescue-3).
 
 use crate::Why;
 use crate::volume::{Inode, SECTOR, Volume};

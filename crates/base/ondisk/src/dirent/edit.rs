@@ -72,8 +72,9 @@ pub fn kind_at(bytes: &[u8], at: usize, format: DirFormat) -> u8 {
 }
 
 /// Removes the entry at `at`. `before` is the entry before it in the same directory block, if there is one, and absorbs
-/// its bytes; otherwise it stays as an unused entry (dirent-3), and only its inode is zeroed. Its other bytes stay until
-/// a new entry needs them, as on 4.4BSD and NetBSD: `ordo ls --deleted` finds the name of a file removed by mistake.
+/// its bytes; otherwise it stays as an unused entry (dirent-3), and only its inode is zeroed. Its other bytes stay
+/// until a new entry needs them, as on 4.4BSD and NetBSD: `ordo ls --deleted` finds the name of a file removed by
+/// mistake.
 pub fn clear(bytes: &mut [u8], at: usize, before: Option<usize>, format: DirFormat) -> Option<()> {
     let (e, place) = (format.endian, format.reclen_at());
     let reclen = e.get_u16(bytes, at.checked_add(place)?)?;
