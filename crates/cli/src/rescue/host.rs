@@ -76,7 +76,10 @@ impl Host {
     pub(super) fn make_dir(&mut self, path: &[u8]) -> io::Result<()> {
         let (above, name) = self.place(path)?;
         match fs::mkdirat(&above, name, Mode::RWXU) {
-            Err(Errno::EXIST) => Ok(drop(fs::openat(&above, name, DIRECTORY, Mode::empty())?)),
+            Err(Errno::EXIST) => {
+                fs::openat(&above, name, DIRECTORY, Mode::empty())?;
+                Ok(())
+            }
             made => Ok(made?),
         }
     }
@@ -149,10 +152,10 @@ impl Host {
 
     /// The first of `base`, `base.2`, ... that is free at the top.
     pub(super) fn free_name(&self, base: &str) -> String {
-        let taken = |name: &String| fs::statat(&self.root, name, AtFlags::SYMLINK_NOFOLLOW).is_ok();
-        let names = std::iter::once(base.to_owned()).chain((2u64..).map(|n| format!("{base}.{n}")));
+        let is_free = |name: &String| fs::statat(&self.root, name, AtFlags::SYMLINK_NOFOLLOW).is_err();
+        let mut names = std::iter::once(base.to_owned()).chain((2u64..).map(|n| format!("{base}.{n}")));
         // There is always another number.
-        names.skip_while(taken).next().unwrap_or_default()
+        names.find(is_free).unwrap_or_default()
     }
 }
 

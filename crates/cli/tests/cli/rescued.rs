@@ -313,6 +313,7 @@ fn damaged(whole: &[u8], chance: &mut Chance) -> Vec<u8> {
 }
 
 #[test]
+#[allow(clippy::disallowed_methods, reason = "the time that a program of its own takes")]
 fn no_damage_stops_hangs_or_writes() {
     for (n, shape) in (0u64..).zip(SHAPES) {
         let scratch = Scratch::new();

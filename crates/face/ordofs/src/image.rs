@@ -142,7 +142,7 @@ pub(crate) async fn located_again(located: Located) -> Result<Located, OpenError
     Ok(Located { disk, found: search::Found { superblock, copy: Copy::Primary }.into(), log })
 }
 
-type Search = fn(&mut search::ReadAt<'_>, u64) -> Result<Found, search::NotFound>;
+pub(crate) type Search = fn(&mut search::ReadAt<'_>, u64) -> Result<Found, search::NotFound>;
 
 fn find_in(rt: &Rt, disk: &Rc<dyn Disk>, spec: &ImageSpec, search: Search) -> Result<Located, OpenError> {
     match find(rt, disk.clone(), search) {

@@ -5,7 +5,7 @@
 //! E2. The primary superblock is tried first, then the backups at their standard places, then every superblock that is
 //!     anywhere on the disk.
 
-use crate::found::{self, Found};
+use crate::found;
 use crate::image::{self, ImageSpec, Located, partitions, read_bytes};
 use crate::{Notices, OpenError, journal};
 use ordo_disk::{Disk, FileOptions, Slice};
@@ -91,8 +91,7 @@ pub fn open_damaged(rt: &Rt, spec: &ImageSpec, bad: &[Range<u64>], notices: &Not
 /// The volume, by the first superblock that can be used.
 fn located(rt: &Rt, spec: &ImageSpec, disk: Rc<dyn Disk>) -> Result<(Located, u64, Described), OpenError> {
     let candidates = candidates(rt, spec, &disk)?;
-    let searches: [fn(&mut search::ReadAt<'_>, u64) -> Result<Found, search::NotFound>; 2] =
-        [found::find, found::find_backup];
+    let searches: [image::Search; 2] = [found::find, found::find_backup];
     let mut first_failure = None;
     for search in searches {
         for candidate in &candidates {

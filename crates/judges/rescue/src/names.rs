@@ -10,6 +10,9 @@ use std::ops::Range;
 /// Ranges of one directory that are kept apart.
 const HIDDEN_MOST: usize = 1000;
 
+/// A directory block, or how many bytes are missing and why.
+pub(crate) type Chunk<'a> = Result<&'a [u8], (u64, Why)>;
+
 /// A name in a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Name {
@@ -70,7 +73,7 @@ impl Volume {
     }
 
     /// The directory blocks, in order, each with its place in the directory; or how many bytes are missing, and why.
-    pub(crate) fn chunks(&self, dir: &Inode, each: &mut dyn FnMut(u64, Result<&[u8], (u64, Why)>)) {
+    pub(crate) fn chunks(&self, dir: &Inode, each: &mut dyn FnMut(u64, Chunk<'_>)) {
         let size = self.geo.dirblksiz.max(512) as usize;
         let end: Result<(), Infallible> = self.contents(dir, &mut |at, piece| {
             match piece {

@@ -11,6 +11,7 @@ use std::ops::Range;
 
 /// What a walk meets. Paths are relative to its start, without a leading slash; that of the start is empty.
 #[derive(Debug, Clone)]
+#[allow(clippy::large_enum_variant, reason = "nearly all of them are files")]
 pub enum Event {
     /// A file of any kind, or a directory, before what it holds.
     File {
