@@ -33,6 +33,15 @@ pub(crate) struct Start {
     pub(crate) offset: Option<u64>,
 }
 
+/// A promise that is asked for. Commands that only read keep it anyway: the image is opened for reading only, a log
+/// that waits is replayed in memory and never in the image, and what is shown is the state after it.
+#[derive(Debug, Clone, Copy, Default, clap::Args)]
+pub(crate) struct Forensic {
+    /// Never write to the image, and replay no log into it: for evidence
+    #[arg(long)]
+    pub(crate) forensic: bool,
+}
+
 impl ImageArg {
     pub(crate) fn spec(&self) -> anyhow::Result<ImageSpec> {
         spec(&self.image, self.start)

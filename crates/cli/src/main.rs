@@ -5,7 +5,8 @@
 //! systems, `walk` visits a tree of an image, `names` looks up its owners, `moment` parses times and `glob` patterns,
 //! `layout` and `scheme_set` parse what several commands take, `plain` reads compressed text, `strace` takes what
 //! strace wrote for a file trace, `messages` reports events of a mounted volume, `interrupt` handles signals, `bench`
-//! and `demo` run real work, `listing`, `out` and `text` format and print.
+//! and `demo` run real work, `rescue` copies what is left of a damaged volume, `listing`, `out` and `text` format and
+//! print.
 #![forbid(unsafe_code)]
 
 mod args;
@@ -29,6 +30,7 @@ mod out;
 mod place;
 #[cfg(feature = "laboratory")]
 mod plain;
+mod rescue;
 #[cfg(feature = "laboratory")]
 mod responses;
 #[cfg(feature = "laboratory")]

@@ -1,7 +1,7 @@
 //! `ordo cat`
 
 use super::versions;
-use crate::image::{self, Start};
+use crate::image::{self, Forensic, Start};
 use crate::out::{Out, Outcome, Status};
 use crate::place::Inside;
 use anyhow::{Context, bail};
@@ -24,6 +24,8 @@ pub(crate) struct Args {
     /// An older version of the file, by its number in ordo versions
     #[arg(long, value_name = "N")]
     version: Option<u32>,
+    #[command(flatten)]
+    _forensic: Forensic,
     #[command(flatten)]
     start: Start,
 }

@@ -2,7 +2,7 @@
 
 use super::{cat, touch, versions};
 use crate::copy::{Copier, Rules};
-use crate::image::{self, Opened, Start};
+use crate::image::{self, Forensic, Opened, Start};
 use crate::interrupt;
 use crate::listing::kind_name;
 use crate::out::{Out, Outcome, Status, say, usage};
@@ -60,6 +60,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N")]
     version: Option<u32>,
     #[command(flatten)]
+    forensic: Forensic,
+    #[command(flatten)]
     start: Start,
 }
 
@@ -69,6 +71,9 @@ pub(crate) fn run(args: &Args) -> Outcome {
         return Err(usage("cp: name what to copy and where to"));
     };
     let sources: Vec<_> = sources.iter().map(|source| Location::parse(source)).collect();
+    if args.forensic.forensic && matches!(Location::parse(target), Location::Inside { .. }) {
+        return Err(usage("cp: --forensic writes to no image, and the target is in one"));
+    }
     if args.version.is_none() && is_stream(target, &["-", "/dev/stdout"]) {
         return to_output(args, &sources);
     }

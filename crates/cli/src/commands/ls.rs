@@ -1,9 +1,10 @@
 //! `ordo ls`
 
-use crate::image::{self, Start, Tally};
+use crate::image::{self, Forensic, Start, Tally};
 use crate::listing::{self, FileJson};
 use crate::out::{Out, Outcome};
 use crate::place::{Inside, join};
+use crate::rescue::deleted;
 use crate::text;
 use ordofs::Fs;
 use ordofs::path::{Held, resolve};
@@ -14,7 +15,7 @@ use std::rc::Rc;
 /// Lists a directory of an image
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  ordo ls disk.img:/etc\n  ordo ls -lR disk.img@s1a:/ | less\n  ordo ls -R --json disk.img"
+    after_help = "Examples:\n  ordo ls disk.img:/etc\n  ordo ls -lR disk.img@s1a:/ | less\n  ordo ls -R --json disk.img\n  ordo ls --deleted disk.img:/home"
 )]
 pub(crate) struct Args {
     /// IMAGE:/path, or IMAGE for its root
@@ -29,12 +30,28 @@ pub(crate) struct Args {
     /// One JSON list of all files
     #[arg(long)]
     json: bool,
+    /// Instead of the files: names that were removed and are still to be read, with the inodes that they had
+    ///
+    /// Every one is a guess: the bytes behind a name have the form of an entry. The inode may have been used again
+    /// (free: no; in use: by a file of the same kind, perhaps the same one; reused: by another kind). On UFS.
+    #[arg(long)]
+    deleted: bool,
+    #[command(flatten)]
+    _forensic: Forensic,
     #[command(flatten)]
     start: Start,
 }
 
 /// Lists; what cannot be read is reported, and the rest is still listed.
 pub(crate) fn run(args: &Args) -> Outcome {
+    if args.deleted {
+        let places = args.places.iter().map(|argument| {
+            let place = Inside::parse(argument);
+            let spec = image::spec(&place.image, args.start)?;
+            Ok((place, spec))
+        });
+        return deleted::list(&places.collect::<anyhow::Result<Vec<_>>>()?, args.recursive, args.json);
+    }
     let mut lister = Lister { args, out: Out::new(), tally: Tally::new(), files: Vec::new(), first: true };
     for argument in &args.places {
         let place = Inside::parse(argument);

@@ -19,6 +19,7 @@ pub(crate) mod df;
 pub(crate) mod disks;
 pub(crate) mod find;
 pub(crate) mod fsck;
+pub(crate) mod hash;
 pub(crate) mod info;
 pub(crate) mod lines;
 pub(crate) mod ln;
@@ -30,10 +31,12 @@ pub(crate) mod mount;
 pub(crate) mod mv;
 #[cfg(feature = "laboratory")]
 pub(crate) mod paper;
+pub(crate) mod recover;
 #[cfg(feature = "laboratory")]
 pub(crate) mod report;
 pub(crate) mod resize;
 pub(crate) mod rm;
+pub(crate) mod scan;
 pub(crate) mod schemes;
 pub(crate) mod scrub;
 #[cfg(feature = "laboratory")]
@@ -41,6 +44,7 @@ pub(crate) mod sim;
 pub(crate) mod stat;
 pub(crate) mod sync;
 pub(crate) mod tar;
+pub(crate) mod timeline;
 pub(crate) mod touch;
 #[cfg(feature = "laboratory")]
 pub(crate) mod trace;

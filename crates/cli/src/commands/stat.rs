@@ -1,6 +1,6 @@
 //! `ordo stat`
 
-use crate::image::{self, Start};
+use crate::image::{self, Forensic, Start};
 use crate::listing::{self, FileJson};
 use crate::out::{Out, Outcome, Status};
 use crate::place::Inside;
@@ -30,6 +30,8 @@ pub(crate) struct Args {
     /// One JSON list
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    _forensic: Forensic,
     #[command(flatten)]
     start: Start,
 }

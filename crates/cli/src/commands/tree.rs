@@ -1,6 +1,6 @@
 //! `ordo tree`
 
-use crate::image::{self, Start, Tally};
+use crate::image::{self, Forensic, Start, Tally};
 use crate::listing::{self, FileJson};
 use crate::out::{Out, Outcome};
 use crate::place::{Inside, join};
@@ -24,6 +24,8 @@ pub(crate) struct Args {
     /// One JSON list, each directory before what it holds
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    _forensic: Forensic,
     #[command(flatten)]
     start: Start,
 }

@@ -21,6 +21,7 @@ mod needs;
 mod paper;
 mod recorded;
 mod report;
+mod rescued;
 mod resized;
 mod sim;
 mod tuned;

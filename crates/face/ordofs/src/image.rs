@@ -66,6 +66,10 @@ pub struct Located {
 /// # Errors
 /// When the file cannot be opened or is in use, or when there is no such partition.
 pub fn open(rt: &Rt, spec: &ImageSpec, options: &FileOptions) -> Result<Rc<dyn Disk>, OpenError> {
+    if let Some(offset) = spec.offset.filter(|offset| !offset.is_multiple_of(512)) {
+        // Carvers count bytes, not sectors: the file itself opens at any byte, a slice of a disk does not.
+        return Ok(ordo_disk::open(rt, &spec.path, &FileOptions { offset, ..options.clone() })?);
+    }
     let disk = ordo_disk::open(rt, &spec.path, options)?;
     match (spec.offset, &spec.part) {
         (Some(offset), _) => {
@@ -106,7 +110,7 @@ pub fn locate_damaged(rt: &Rt, spec: &ImageSpec, options: FileOptions) -> Result
 }
 
 /// If no volume was found: the error that says what is there instead, if that is known.
-fn instead(rt: &Rt, spec: &ImageSpec, disk: &Rc<dyn Disk>, error: OpenError) -> OpenError {
+pub(crate) fn instead(rt: &Rt, spec: &ImageSpec, disk: &Rc<dyn Disk>, error: OpenError) -> OpenError {
     let OpenError::NotFound(search::NotFound::Nothing { .. }) = &error else { return error };
     let parts = partitions(rt, disk).map(|table| table.partitions).unwrap_or_default();
     NoVolume::of(rt, spec, disk, &parts).map_or(error, OpenError::NoVolume)
@@ -138,7 +142,7 @@ pub(crate) async fn located_again(located: Located) -> Result<Located, OpenError
     Ok(Located { disk, found: search::Found { superblock, copy: Copy::Primary }.into(), log })
 }
 
-type Search = fn(&mut search::ReadAt<'_>, u64) -> Result<Found, search::NotFound>;
+pub(crate) type Search = fn(&mut search::ReadAt<'_>, u64) -> Result<Found, search::NotFound>;
 
 fn find_in(rt: &Rt, disk: &Rc<dyn Disk>, spec: &ImageSpec, search: Search) -> Result<Located, OpenError> {
     match find(rt, disk.clone(), search) {
@@ -201,7 +205,7 @@ pub fn partitions(rt: &Rt, disk: &Rc<dyn Disk>) -> Result<Table, OpenError> {
         .map_err(|error| OpenError::BadSpec(format!("the partition table cannot be read: {error}")))
 }
 
-fn find(rt: &Rt, disk: Rc<dyn Disk>, search: Search) -> Result<Located, OpenError> {
+pub(crate) fn find(rt: &Rt, disk: Rc<dyn Disk>, search: Search) -> Result<Located, OpenError> {
     let size = disk.info().size;
     let found = search(&mut |at: ByteOff, bytes: &mut [u8]| read_bytes(rt, &disk, at.0, bytes), size)?;
     Ok(Located { disk, found, log: None })

@@ -7,6 +7,8 @@
 //!     volatile even if the device's own is not; only direct I/O to a write-through device has no volatile cache.
 //! F3. A file that has become shorter is *gone*, for reads at once and for writes at the next flush: the page cache
 //!     would let it grow again, with holes where data was.
+//! F4. A window may begin at any byte if the file is regular and only read through the page cache: nothing there needs
+//!     whole sectors. Everything else begins at one: a write of a part of a sector would have to read it first.
 
 mod below;
 mod holder;
@@ -37,7 +39,7 @@ pub struct FileOptions {
     pub direct: bool,
     /// Overrides what the system reports about the cache.
     pub volatile_cache: Option<bool>,
-    /// The first byte of the part that is used.
+    /// The first byte of the part that is used: of a sector, except in a file that is only read.
     pub offset: u64,
     /// The length of the part that is used; all the rest if `None`.
     pub len: Option<u64>,
@@ -82,9 +84,15 @@ impl FileDisk {
         let path = path.as_ref();
         let refused = |source| OpenError::Io { path: path.into(), source };
         let Opened { file, size, sector, volatile_cache, regular } = open_disk(path, options)?;
-        let len = options.len.unwrap_or(size.saturating_sub(options.offset));
+        let unit = u64::from(sector);
+        // F4: a window that begins within a sector, which plain reads of a file allow.
+        let odd = !options.offset.is_multiple_of(unit);
+        let size = if odd { size_of(&file).map_err(|errno| refused(errno.into()))? } else { size };
+        let rest = size.saturating_sub(options.offset);
+        let len = options.len.unwrap_or(rest - rest % unit);
         let end = options.offset.saturating_add(len);
-        if end > size || !options.offset.is_multiple_of(u64::from(sector)) || !len.is_multiple_of(u64::from(sector)) {
+        let plain = regular && options.read_only && !options.direct;
+        if end > size || odd && !plain || !len.is_multiple_of(unit) {
             return Err(OpenError::Window { path: path.into(), offset: options.offset, end, size, sector });
         }
         let (engine, name) = engine(&file, options.engine).map_err(refused)?;

@@ -72,7 +72,9 @@ pub fn kind_at(bytes: &[u8], at: usize, format: DirFormat) -> u8 {
 }
 
 /// Removes the entry at `at`. `before` is the entry before it in the same directory block, if there is one, and absorbs
-/// its bytes; otherwise it stays as an unused entry (dirent-3). Name, type and inode are zeroed.
+/// its bytes; otherwise it stays as an unused entry (dirent-3), and only its inode is zeroed. Its other bytes stay
+/// until a new entry needs them, as on 4.4BSD and NetBSD: `ordo ls --deleted` finds the name of a file removed by
+/// mistake.
 pub fn clear(bytes: &mut [u8], at: usize, before: Option<usize>, format: DirFormat) -> Option<()> {
     let (e, place) = (format.endian, format.reclen_at());
     let reclen = e.get_u16(bytes, at.checked_add(place)?)?;
@@ -87,12 +89,9 @@ pub fn clear(bytes: &mut [u8], at: usize, before: Option<usize>, format: DirForm
             Some((before, joined))
         }
     };
-    let namlen = format.namelen(bytes.get(at..)?)?;
-    let own = format.min_reclen(namlen).min(reclen.into());
-    bytes.get_mut(at..at.checked_add(own)?)?.fill(0);
     match joined {
         Some((before, joined)) => set_reclen(bytes, before, format, joined),
-        None => e.put_u16(bytes, at.checked_add(place)?, reclen),
+        None => format.put_ino(bytes.get_mut(at..)?, Ino::NONE),
     }
 }
 
@@ -207,7 +206,7 @@ mod tests {
         let mut block = sample();
         clear(&mut block, 24, Some(0), FORMAT).unwrap();
         assert_eq!(list(&block), named(&[(0, 48, "a"), (48, 464, "c")]));
-        assert_eq!(block[24..40], [0; 16]);
+        assert_eq!(block[24..40], sample()[24..40], "the name stays until its bytes are needed");
         clear(&mut block, 0, None, FORMAT).unwrap();
         assert_eq!(list(&block), named(&[(0, 48, ""), (48, 464, "c")]));
         clear(&mut block, 48, Some(0), FORMAT).unwrap();

@@ -13,7 +13,7 @@ pub(crate) use log::of_mounted_log;
 #[cfg(feature = "laboratory")]
 pub(crate) use segments::SegmentMap;
 
-use crate::image::{self, ImageArg};
+use crate::image::{self, Forensic, ImageArg};
 use crate::listing::json_text;
 use crate::out::{Outcome, Status, print};
 use crate::{size, text};
@@ -45,6 +45,8 @@ pub(crate) struct Args {
     /// One JSON document
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    _forensic: Forensic,
 }
 
 /// A partition of the image.

@@ -34,24 +34,20 @@ impl NoVolume {
             && whole
         {
             let (size, found, head) = of_file(&file).ok()?;
-            let first = found.first().map(|found| known(found, rt, disk, parts));
+            let first = found.first().map(|found| known(found, spec, rt, disk, parts));
             return first.or_else(|| unmarked(size, &head, file));
         }
-        contents(rt, disk).ok()?.first().map(|found| known(found, rt, disk, parts))
+        contents(rt, disk).ok()?.first().map(|found| known(found, spec, rt, disk, parts))
     }
 }
 
 /// The message for a disk with a signature.
-fn known(found: &Signature, rt: &Rt, disk: &Rc<dyn Disk>, parts: &[Partition]) -> NoVolume {
+fn known(found: &Signature, spec: &ImageSpec, rt: &Rt, disk: &Rc<dyn Disk>, parts: &[Partition]) -> NoVolume {
     let name = found.name;
     match found.kind {
-        Kind::Packed => NoVolume::new(format!("it is packed with {name}"), unpack(name)),
+        Kind::Packed => NoVolume::new(format!("it is packed with {name}"), unpack(name, spec)),
         Kind::Archive => NoVolume::new(format!("it is a {name} archive"), "unpack it first: it may hold an image"),
-        Kind::Image => NoVolume::new(
-            format!("it is a {name}"),
-            "serve it as a disk with qemu-nbd and name that (nbd://...), or make a plain image of it with \
-             qemu-img convert -O raw",
-        ),
+        Kind::Image => NoVolume::new(format!("it is a {name}"), serve(name, spec)),
         Kind::Table => partitioned(name, rt, disk, parts),
         Kind::Crypt => NoVolume::new(format!("it holds {name}"), "open that first, and name the device below it"),
         Kind::Member => {
@@ -69,17 +65,45 @@ fn known(found: &Signature, rt: &Rt, disk: &Rc<dyn Disk>, parts: &[Partition]) -
     }
 }
 
-fn unpack(name: &str) -> String {
+/// A path as a word of a shell.
+fn word(spec: &ImageSpec) -> String {
+    let path = spec.path.display().to_string();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:,@%".contains(c);
+    if path.chars().all(plain) { path } else { format!("'{}'", path.replace('\'', "'\\''")) }
+}
+
+fn unpack(name: &str, spec: &ImageSpec) -> String {
     let with = match name {
-        "gzip" => "gunzip",
-        "xz" => "unxz",
-        "zstd" => "unzstd",
-        "bzip2" => "bunzip2",
-        "lz4" => "unlz4",
-        "lzip" => "lunzip",
-        _ => "uncompress",
+        "gzip" => "gzip -dc",
+        "xz" => "xz -dc",
+        "zstd" => "zstd -dc",
+        "bzip2" => "bzip2 -dc",
+        "lz4" => "lz4 -dc",
+        "lzip" => "lzip -dc",
+        _ => "uncompress -c",
     };
-    format!("unpack it first, with {with}")
+    format!("unpack it first: {with} {} > plain.img", word(spec))
+}
+
+/// How to reach the disk in an image that has a format of its own.
+fn serve(name: &str, spec: &ImageSpec) -> String {
+    let format = match name {
+        "qcow2 image" => "qcow2",
+        "QED image" => "qed",
+        "VMDK image" => "vmdk",
+        "VHD image" => "vpc",
+        "VHDX image" => "vhdx",
+        "VDI image" => "vdi",
+        "DMG image" => "dmg",
+        _ => "parallels",
+    };
+    let path = word(spec);
+    // A disk that is opened for reading does not change, whoever asks.
+    let nbd = format!("qemu-nbd -r -t -f {format} -k /tmp/disk.sock {path} &");
+    format!(
+        "serve its disk with: {nbd} and name nbd+unix:///?socket=/tmp/disk.sock instead; or make a plain image: \
+         qemu-img convert -f {format} -O raw {path} plain.img"
+    )
 }
 
 fn partitioned(name: &str, rt: &Rt, disk: &Rc<dyn Disk>, parts: &[Partition]) -> NoVolume {

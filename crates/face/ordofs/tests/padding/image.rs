@@ -1,6 +1,6 @@
 //! Inspecting an image, and filling its unused bytes with a pattern.
 
-use crate::DISK;
+use crate::{DATA, DISK};
 use ordo_ondisk::{Cgx, Dinode, Format, FragNo, Geometry, Ino, dirent, extattr};
 use ordofs::disk::RamDisk;
 use ordofs::vfs::Kind;
@@ -173,7 +173,10 @@ impl Image {
                 self.zero(&bytes[name_end..entry.offset + own], "the padding of a name", ino);
             }
             if !self.spoiled {
-                self.zero(&bytes[entry.offset + own..end], "the room behind an entry", ino);
+                // Names that were removed stay there, and nothing else.
+                let room = &bytes[entry.offset + own..end];
+                let strange = room.windows(4).any(|four| four == [DISK; 4] || four == [DATA; 4]);
+                assert!(!strange, "{}, inode {}: the room behind an entry: {room:02x?}", self.what, ino.0);
             }
         }
     }

@@ -1,0 +1,112 @@
+//! `ordo hash`
+
+use crate::image::{self, Forensic, Start, Tally};
+use crate::out::{Out, Outcome};
+use crate::place::{Inside, join, last_name};
+use crate::text;
+use anyhow::Context;
+use ordo_vfs::{FileSystem, Kind};
+use ordofs::Fs;
+use ordofs::path::{Held, resolve};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::rc::Rc;
+
+/// Bytes of one read.
+const PIECE: u32 = 1 << 20;
+
+/// Prints the SHA-256 of every file, as sha256sum does
+///
+/// The paths are relative to the directory that is named, so that sha256sum -c finds the files in a copy of it. A name
+/// with a backslash or the end of a line is escaped as sha256sum escapes it. Nothing is written to the image.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  ordo hash disk.img > sums\n  ordo cp -r disk.img:/home copy && \
+                        (ordo hash disk.img:/home | (cd copy && sha256sum -c))")]
+pub(crate) struct Args {
+    /// IMAGE:/path, or IMAGE for its root
+    #[arg(value_name = "IMAGE:/PATH")]
+    place: OsString,
+    #[command(flatten)]
+    _forensic: Forensic,
+    #[command(flatten)]
+    start: Start,
+}
+
+/// Hashes the files in the order of their names; what cannot be read is reported.
+pub(crate) fn run(args: &Args) -> Outcome {
+    let place = Inside::parse(&args.place);
+    let spec = image::spec(&place.image, args.start)?;
+    let (mut out, mut tally) = (Out::new(), Tally::new());
+    image::read(&spec, async |fs| {
+        let start = resolve(fs, &place.path, true).await.with_context(|| place.shown())?;
+        let path = if start.is_dir() { b".".to_vec() } else { last_name(&place.path).to_vec() };
+        // On a damaged volume a directory may appear below itself.
+        let mut seen = BTreeSet::new();
+        let mut waiting = vec![(path, start)];
+        while let Some((path, file)) = waiting.pop() {
+            if file.attr().kind == Kind::Regular {
+                if let Some(sum) = tally.judge(&text::escape(&path), sum(fs, &file).await) {
+                    out.bytes(&line(&sum, &path))?;
+                }
+            } else if file.is_dir() && seen.insert(file.attr().ino) {
+                let (mut names, outcome) = file.names().await;
+                tally.judge(&text::escape(&path), outcome);
+                names.sort_unstable();
+                for name in names.into_iter().rev() {
+                    let below = join(&path, &name);
+                    if let Some(found) = tally.judge(&text::escape(&below), file.lookup(&name).await) {
+                        waiting.push((below, found));
+                    }
+                }
+            }
+        }
+        anyhow::Ok(())
+    })?;
+    out.end()?;
+    Ok(tally.status())
+}
+
+async fn sum(fs: &Rc<Fs>, file: &Held<Fs>) -> ordo_vfs::Result<String> {
+    let (mut hash, mut at) = (Sha256::new(), 0);
+    loop {
+        let pieces = fs.read(file.node(), at, PIECE).await?;
+        let read: usize = pieces.iter().map(|piece| piece.len()).sum();
+        if read == 0 {
+            return Ok(text::hex(&hash.finalize()));
+        }
+        pieces.iter().for_each(|piece| hash.update(piece));
+        at += read as u64;
+    }
+}
+
+/// The line of sha256sum: a backslash before it says that the name is escaped.
+fn line(sum: &str, path: &[u8]) -> Vec<u8> {
+    let mut line = Vec::with_capacity(sum.len() + path.len() + 4);
+    if path.iter().any(|b| b"\\\n\r".contains(b)) {
+        line.push(b'\\');
+    }
+    line.extend_from_slice(sum.as_bytes());
+    line.extend_from_slice(b"  ");
+    for &byte in path {
+        match byte {
+            b'\\' => line.extend_from_slice(b"\\\\"),
+            b'\n' => line.extend_from_slice(b"\\n"),
+            b'\r' => line.extend_from_slice(b"\\r"),
+            byte => line.push(byte),
+        }
+    }
+    line.push(b'\n');
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_escaped_as_sha256sum_does() {
+        assert_eq!(line("ab", b"./plain name"), b"ab  ./plain name\n");
+        assert_eq!(line("ab", b"./a\\b\nc"), b"\\ab  ./a\\\\b\\nc\n");
+    }
+}

@@ -1,0 +1,119 @@
+//! `ordo scan`
+
+use crate::interrupt;
+use crate::out::{Outcome, Status, print};
+use crate::{size, text};
+use anyhow::Context;
+use ordo_ondisk::Endian;
+use ordo_rescue::{Hit, Source, Why};
+use serde::Serialize;
+use std::fs::File;
+use std::io::{Seek, SeekFrom};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+/// Finds volumes of UFS and LFS at any byte of a file or a disk
+///
+/// Every byte is looked at, so a volume is found behind a lost partition table, inside another image or in a dump of
+/// memory. The copies of one superblock count as one volume. Nothing is written.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  ordo scan disk.img\n  ordo scan --json /dev/sdb\n\n\
+                        Exit status: 0 a volume was found, 1 none.")]
+pub(crate) struct Args {
+    /// A file or a block device
+    file: PathBuf,
+    /// One JSON list
+    #[arg(long)]
+    json: bool,
+}
+
+/// A volume, as JSON. Places and sizes are in bytes.
+#[derive(Debug, Serialize)]
+struct Volume {
+    offset: u64,
+    format: &'static str,
+    endian: &'static str,
+    size: u64,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    label: String,
+    /// The superblock with which a mount begins is whole.
+    primary: bool,
+    /// All of the volume is in the file.
+    whole: bool,
+    /// Whole copies of the superblock, and where the first of them are.
+    superblocks: u64,
+    at: Vec<u64>,
+    /// The command that lists it.
+    open: String,
+}
+
+/// A file as it lies there: it is only read, and not locked.
+struct Bytes {
+    file: File,
+    size: u64,
+}
+
+impl Source for Bytes {
+    fn size(&self) -> u64 {
+        self.size
+    }
+
+    fn read(&self, at: u64, into: &mut [u8]) -> Result<(), Why> {
+        self.file.read_exact_at(into, at).map_err(|_| Why::Unreadable)
+    }
+}
+
+impl Volume {
+    fn of(hit: Hit, file: &Path, end: u64) -> Volume {
+        let endian = match hit.endian {
+            Endian::Little => "little",
+            Endian::Big => "big",
+        };
+        // A volume of which only copies are left is read by `recover`, which finds every one of them.
+        let name = text::escape(std::os::unix::ffi::OsStrExt::as_bytes(file.as_os_str()));
+        let open = match hit.primary {
+            true => format!("ordo ls --offset {} {name}:/", hit.offset),
+            false => format!("ordo recover --offset {} {name} OUTDIR", hit.offset),
+        };
+        Volume {
+            offset: hit.offset,
+            format: hit.format.name(),
+            endian,
+            size: hit.size,
+            label: hit.label,
+            primary: hit.primary,
+            whole: hit.offset.saturating_add(hit.size) <= end,
+            superblocks: hit.count,
+            at: hit.copies,
+            open,
+        }
+    }
+
+    fn line(&self) -> String {
+        let label = if self.label.is_empty() { String::new() } else { format!(", label {:?}", self.label) };
+        let cut = if self.whole { "" } else { ", cut off by the end of the file" };
+        let (offset, format, endian, size) = (self.offset, self.format, self.endian, size::human(self.size));
+        let copies = match (self.primary, self.superblocks) {
+            (true, n) => format!("{n} superblocks"),
+            (false, n) => format!("the primary superblock is gone, {n} copies"),
+        };
+        format!("byte {offset}: {format}, {endian}-endian, {size}{label}, {copies}{cut}\n  {}", self.open)
+    }
+}
+
+/// Searches, and lists.
+pub(crate) fn run(args: &Args) -> Outcome {
+    let shown = || args.file.display().to_string();
+    let mut file = File::open(&args.file).with_context(shown)?;
+    anyhow::ensure!(!file.metadata().with_context(shown)?.is_dir(), "{}: it is a directory", shown());
+    let size = file.seek(SeekFrom::End(0)).with_context(shown)?;
+    interrupt::catch()?;
+    let hits = ordo_rescue::scan(&Bytes { file, size }, &mut |_| interrupt::caught().is_none());
+    interrupt::check()?;
+    let volumes: Vec<Volume> = hits.into_iter().map(|hit| Volume::of(hit, &args.file, size)).collect();
+    print(|out| match args.json {
+        true => out.json(&volumes),
+        false => volumes.iter().try_for_each(|volume| out.bytes((volume.line() + "\n").as_bytes())),
+    })?;
+    Ok(if volumes.is_empty() { Status::NO } else { Status::DONE })
+}
