@@ -19,11 +19,20 @@ _ordo() {
             ordo,age)
                 cmd="ordo__subcmd__age"
                 ;;
+            ordo,batch)
+                cmd="ordo__subcmd__batch"
+                ;;
             ordo,bench)
                 cmd="ordo__subcmd__bench"
                 ;;
             ordo,cat)
                 cmd="ordo__subcmd__cat"
+                ;;
+            ordo,chmod)
+                cmd="ordo__subcmd__chmod"
+                ;;
+            ordo,chown)
+                cmd="ordo__subcmd__chown"
                 ;;
             ordo,clean)
                 cmd="ordo__subcmd__clean"
@@ -46,8 +55,14 @@ _ordo() {
             ordo,disks)
                 cmd="ordo__subcmd__disks"
                 ;;
+            ordo,find)
+                cmd="ordo__subcmd__find"
+                ;;
             ordo,fsck)
                 cmd="ordo__subcmd__fsck"
+                ;;
+            ordo,hash)
+                cmd="ordo__subcmd__hash"
                 ;;
             ordo,help)
                 cmd="ordo__subcmd__help"
@@ -79,11 +94,20 @@ _ordo() {
             ordo,paper)
                 cmd="ordo__subcmd__paper"
                 ;;
+            ordo,recover)
+                cmd="ordo__subcmd__recover"
+                ;;
             ordo,report)
                 cmd="ordo__subcmd__report"
                 ;;
+            ordo,resize)
+                cmd="ordo__subcmd__resize"
+                ;;
             ordo,rm)
                 cmd="ordo__subcmd__rm"
+                ;;
+            ordo,scan)
+                cmd="ordo__subcmd__scan"
                 ;;
             ordo,schemes)
                 cmd="ordo__subcmd__schemes"
@@ -100,11 +124,23 @@ _ordo() {
             ordo,sync)
                 cmd="ordo__subcmd__sync"
                 ;;
+            ordo,tar)
+                cmd="ordo__subcmd__tar"
+                ;;
+            ordo,timeline)
+                cmd="ordo__subcmd__timeline"
+                ;;
+            ordo,touch)
+                cmd="ordo__subcmd__touch"
+                ;;
             ordo,trace)
                 cmd="ordo__subcmd__trace"
                 ;;
             ordo,tree)
                 cmd="ordo__subcmd__tree"
+                ;;
+            ordo,truncate)
+                cmd="ordo__subcmd__truncate"
                 ;;
             ordo,tune)
                 cmd="ordo__subcmd__tune"
@@ -130,11 +166,20 @@ _ordo() {
             ordo__subcmd__help,age)
                 cmd="ordo__subcmd__help__subcmd__age"
                 ;;
+            ordo__subcmd__help,batch)
+                cmd="ordo__subcmd__help__subcmd__batch"
+                ;;
             ordo__subcmd__help,bench)
                 cmd="ordo__subcmd__help__subcmd__bench"
                 ;;
             ordo__subcmd__help,cat)
                 cmd="ordo__subcmd__help__subcmd__cat"
+                ;;
+            ordo__subcmd__help,chmod)
+                cmd="ordo__subcmd__help__subcmd__chmod"
+                ;;
+            ordo__subcmd__help,chown)
+                cmd="ordo__subcmd__help__subcmd__chown"
                 ;;
             ordo__subcmd__help,clean)
                 cmd="ordo__subcmd__help__subcmd__clean"
@@ -157,8 +202,14 @@ _ordo() {
             ordo__subcmd__help,disks)
                 cmd="ordo__subcmd__help__subcmd__disks"
                 ;;
+            ordo__subcmd__help,find)
+                cmd="ordo__subcmd__help__subcmd__find"
+                ;;
             ordo__subcmd__help,fsck)
                 cmd="ordo__subcmd__help__subcmd__fsck"
+                ;;
+            ordo__subcmd__help,hash)
+                cmd="ordo__subcmd__help__subcmd__hash"
                 ;;
             ordo__subcmd__help,help)
                 cmd="ordo__subcmd__help__subcmd__help"
@@ -190,11 +241,20 @@ _ordo() {
             ordo__subcmd__help,paper)
                 cmd="ordo__subcmd__help__subcmd__paper"
                 ;;
+            ordo__subcmd__help,recover)
+                cmd="ordo__subcmd__help__subcmd__recover"
+                ;;
             ordo__subcmd__help,report)
                 cmd="ordo__subcmd__help__subcmd__report"
                 ;;
+            ordo__subcmd__help,resize)
+                cmd="ordo__subcmd__help__subcmd__resize"
+                ;;
             ordo__subcmd__help,rm)
                 cmd="ordo__subcmd__help__subcmd__rm"
+                ;;
+            ordo__subcmd__help,scan)
+                cmd="ordo__subcmd__help__subcmd__scan"
                 ;;
             ordo__subcmd__help,schemes)
                 cmd="ordo__subcmd__help__subcmd__schemes"
@@ -211,11 +271,23 @@ _ordo() {
             ordo__subcmd__help,sync)
                 cmd="ordo__subcmd__help__subcmd__sync"
                 ;;
+            ordo__subcmd__help,tar)
+                cmd="ordo__subcmd__help__subcmd__tar"
+                ;;
+            ordo__subcmd__help,timeline)
+                cmd="ordo__subcmd__help__subcmd__timeline"
+                ;;
+            ordo__subcmd__help,touch)
+                cmd="ordo__subcmd__help__subcmd__touch"
+                ;;
             ordo__subcmd__help,trace)
                 cmd="ordo__subcmd__help__subcmd__trace"
                 ;;
             ordo__subcmd__help,tree)
                 cmd="ordo__subcmd__help__subcmd__tree"
+                ;;
+            ordo__subcmd__help,truncate)
+                cmd="ordo__subcmd__help__subcmd__truncate"
                 ;;
             ordo__subcmd__help,tune)
                 cmd="ordo__subcmd__help__subcmd__tune"
@@ -311,7 +383,7 @@ _ordo() {
 
     case "${cmd}" in
         ordo)
-            opts="-h -V --help --version mkfs mount umount sync fsck clean scrub versions age tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads disks wafs bench sim paper crash trace report demo man completions help"
+            opts="-h -V --help --version mkfs mount umount sync fsck recover scan timeline hash clean scrub versions age tune info ls cat stat cp mv rm mkdir ln chmod chown touch truncate find tar batch resize df tree schemes workloads disks wafs bench sim paper crash trace report demo man completions help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -344,6 +416,24 @@ _ordo() {
                     return 0
                     ;;
                 --seed)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ordo__subcmd__batch)
+            opts="-k -h --offset --keep-going --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --offset)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -413,7 +503,7 @@ _ordo() {
             return 0
             ;;
         ordo__subcmd__cat)
-            opts="-h --version --offset --help"
+            opts="-h --version --forensic --offset --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -423,6 +513,42 @@ _ordo() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --offset)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ordo__subcmd__chmod)
+            opts="-R -h --recursive --offset --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --offset)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ordo__subcmd__chown)
+            opts="-R -h --recursive --no-dereference --help --offset"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
                 --offset)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -471,7 +597,7 @@ _ordo() {
             return 0
             ;;
         ordo__subcmd__cp)
-            opts="-r -p -a -h --recursive --preserve --archive --devices --setuid --version --offset --help"
+            opts="-r -p -a -h --recursive --preserve --archive --devices --setuid --version --forensic --offset --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -656,6 +782,40 @@ _ordo() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        ordo__subcmd__find)
+            opts="-h --name --type --size --newer --print0 --json --offset --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --name)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --type)
+                    COMPREPLY=($(compgen -W "f d l p s b c" -- "${cur}"))
+                    return 0
+                    ;;
+                --size)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --newer)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --offset)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         ordo__subcmd__fsck)
             opts="-n -p -y -f -C -V -T -l -t -h --offset --log --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -686,8 +846,26 @@ _ordo() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        ordo__subcmd__hash)
+            opts="-h --forensic --offset --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --offset)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         ordo__subcmd__help)
-            opts="mkfs mount umount sync fsck clean scrub versions age tune info ls cat stat cp mv rm mkdir ln df tree schemes workloads disks wafs bench sim paper crash trace report demo man completions help"
+            opts="mkfs mount umount sync fsck recover scan timeline hash clean scrub versions age tune info ls cat stat cp mv rm mkdir ln chmod chown touch truncate find tar batch resize df tree schemes workloads disks wafs bench sim paper crash trace report demo man completions help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -701,6 +879,20 @@ _ordo() {
             return 0
             ;;
         ordo__subcmd__help__subcmd__age)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ordo__subcmd__help__subcmd__batch)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -729,6 +921,34 @@ _ordo() {
             return 0
             ;;
         ordo__subcmd__help__subcmd__cat)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ordo__subcmd__help__subcmd__chmod)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ordo__subcmd__help__subcmd__chown)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -868,7 +1088,35 @@ _ordo() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        ordo__subcmd__help__subcmd__find)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         ordo__subcmd__help__subcmd__fsck)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ordo__subcmd__help__subcmd__hash)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1022,6 +1270,20 @@ _ordo() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        ordo__subcmd__help__subcmd__recover)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         ordo__subcmd__help__subcmd__report)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -1036,7 +1298,35 @@ _ordo() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        ordo__subcmd__help__subcmd__resize)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         ordo__subcmd__help__subcmd__rm)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ordo__subcmd__help__subcmd__scan)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1134,6 +1424,48 @@ _ordo() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        ordo__subcmd__help__subcmd__tar)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ordo__subcmd__help__subcmd__timeline)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ordo__subcmd__help__subcmd__touch)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         ordo__subcmd__help__subcmd__trace)
             opts="flushes record replay"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -1191,6 +1523,20 @@ _ordo() {
             return 0
             ;;
         ordo__subcmd__help__subcmd__tree)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ordo__subcmd__help__subcmd__truncate)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1373,7 +1719,7 @@ _ordo() {
             return 0
             ;;
         ordo__subcmd__info)
-            opts="-h --offset --segments --json --help"
+            opts="-h --offset --segments --json --forensic --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1409,7 +1755,7 @@ _ordo() {
             return 0
             ;;
         ordo__subcmd__ls)
-            opts="-l -R -h --long --recursive --json --offset --help"
+            opts="-l -R -h --long --recursive --json --deleted --forensic --offset --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1467,13 +1813,45 @@ _ordo() {
             return 0
             ;;
         ordo__subcmd__mkfs)
-            opts="-t -s -b -f -i -L -m -q -h --offset --type --size --block-size --frag-size --inode-density --endian --for --label --maxcontig --rotdelay --minfree --segment-size --min-free-segments --reserve-segments --lfs-version --log-size --force --quiet --json --help"
+            opts="-d -F -t -s -b -f -i -L -m -q -h --offset --tree --manifest --user-db --owner --free --free-inodes --type --size --block-size --frag-size --inode-density --endian --for --label --maxcontig --rotdelay --minfree --segment-size --min-free-segments --reserve-segments --lfs-version --log-size --force --quiet --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --offset)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --tree)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -d)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --manifest)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -F)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --user-db)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --owner)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --free)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --free-inodes)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1634,6 +2012,28 @@ _ordo() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        ordo__subcmd__recover)
+            opts="-h --map --json --offset --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --map)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --offset)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         ordo__subcmd__report)
             opts="-o -h --output --aged-log --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -1656,6 +2056,32 @@ _ordo() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        ordo__subcmd__resize)
+            opts="-s -h --offset --size --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --offset)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --size)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -s)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         ordo__subcmd__rm)
             opts="-r -f -h --recursive --force --offset --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -1667,6 +2093,20 @@ _ordo() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ordo__subcmd__scan)
+            opts="-h --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
                 *)
                     COMPREPLY=()
                     ;;
@@ -1767,7 +2207,7 @@ _ordo() {
             return 0
             ;;
         ordo__subcmd__stat)
-            opts="-L -h --dereference --copies --json --offset --help"
+            opts="-L -h --dereference --copies --json --forensic --offset --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1791,6 +2231,76 @@ _ordo() {
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ordo__subcmd__tar)
+            opts="-h --offset --help c x t"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --offset)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ordo__subcmd__timeline)
+            opts="-h --offset --json --forensic --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --offset)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ordo__subcmd__touch)
+            opts="-d -r -c -h --date --reference --no-create --offset --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --date)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -d)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --reference)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -r)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --offset)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -1939,7 +2449,7 @@ _ordo() {
             return 0
             ;;
         ordo__subcmd__tree)
-            opts="-L -h --level --json --offset --help"
+            opts="-L -h --level --json --forensic --offset --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1950,6 +2460,32 @@ _ordo() {
                     return 0
                     ;;
                 -L)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --offset)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ordo__subcmd__truncate)
+            opts="-s -c -h --size --no-create --offset --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --size)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -s)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

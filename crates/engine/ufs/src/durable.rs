@@ -66,7 +66,10 @@ impl<L: Layout> Ufs<L> {
             cache.obey(must).await?;
             // A landing may have ripened tickets, and redeeming them changes more.
             in_vain = if cache.has_ripe() { 0 } else { in_vain + 1 };
+            // All is written that could hold up what the upkeep frees at this moment.
+            let freed = matches!(until, Until::NothingWaits) && self.freeing.waited().await;
             let goes_on = match until {
+                Until::NothingWaits if freed => true,
                 Until::RoundsAreOver => cache.has_ripe() && round < ROUNDS,
                 Until::NothingWaits if in_vain > FRUITLESS => {
                     let scheme = cache.scheme().name();

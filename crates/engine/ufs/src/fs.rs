@@ -60,6 +60,8 @@ pub struct Ufs<L> {
     pub(crate) options: Options,
     /// Files without names whose last user has gone.
     pub(crate) orphans: RefCell<VecDeque<Ino>>,
+    /// What frees files and redeems tickets at this moment.
+    pub(crate) freeing: crate::reclaim::Freeing,
     /// The observer of names.
     pub(crate) observed: Observed,
     /// The worker in the background.
@@ -70,7 +72,8 @@ impl<L: Layout> Ufs<L> {
     /// On a mounted layout.
     pub fn new(layout: L, options: Options) -> Ufs<L> {
         let (table, orphans, observed) = (Table::default(), RefCell::default(), Observed::default());
-        Ufs { layout, table, moves: Mutex::new(()), options, orphans, observed, worker: OnceCell::new() }
+        let (freeing, worker) = (Default::default(), OnceCell::new());
+        Ufs { layout, table, moves: Mutex::new(()), options, orphans, freeing, observed, worker }
     }
 
     /// The layout.
