@@ -209,7 +209,7 @@ impl Copy<'_> {
         let target = async || self.target_inside(opened.fs(), to).await.with_context(|| to.shown());
         let (image, path) = match source {
             Location::Host(path) if is_stream(path.as_os_str(), &["-", "/dev/stdin"]) => {
-                return self.rt.block_on(self.from_input(opened.fs(), to));
+                return self.rt.block_on(self.input_inside(opened.fs(), to));
             }
             Location::Host(path) => {
                 return self.rt.block_on(async {
@@ -230,7 +230,7 @@ impl Copy<'_> {
     }
 
     /// Copies standard input into a file; one that is there is emptied first.
-    async fn from_input(&self, fs: &Rc<Fs>, to: &Inside) -> anyhow::Result<u64> {
+    async fn input_inside(&self, fs: &Rc<Fs>, to: &Inside) -> anyhow::Result<u64> {
         let shown = || to.shown();
         let there = touch::found_or_made(fs, to, true).await?;
         let fresh = there.is_none();

@@ -140,7 +140,9 @@ fn archive(entries: &[(&str, Option<&str>)]) -> Vec<u8> {
         let mut header = tar::Header::new_ustar();
         header.as_old_mut().name.iter_mut().zip(name.bytes()).for_each(|(to, from)| *to = from);
         header.set_mode(0o644);
-        (header.set_uid(0), header.set_gid(0), header.set_mtime(0)).2;
+        header.set_uid(0);
+        header.set_gid(0);
+        header.set_mtime(0);
         header.set_entry_type(if link.is_some() { tar::EntryType::Symlink } else { tar::EntryType::Regular });
         if let Some(target) = link {
             header.set_link_name_literal(target).unwrap();
