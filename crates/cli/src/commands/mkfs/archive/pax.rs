@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn a_value_may_have_ends_of_lines_and_a_wrong_length_is_refused() {
-        let pax = Pax::parse(b"12 path=a\nb\n30 mtime=1700000000.25000000\n").unwrap();
+        let pax = Pax::parse(b"12 path=a\nb\n29 mtime=1700000000.25000000\n").unwrap();
         assert_eq!(pax.bytes("path"), Some(&b"a\nb"[..]));
         assert_eq!(pax.time("mtime").unwrap(), Some(Stamp { secs: 1_700_000_000, nanos: 250_000_000 }));
         for wrong in [&b"13 path=a\nb\n"[..], b"x path=a\n", b"9 path=a", b"999 path=a\n", b"3 =\n"] {
