@@ -4,6 +4,7 @@ mod aged;
 mod apart;
 mod attributes;
 mod built;
+mod busy;
 mod common;
 mod contents;
 mod crash;

@@ -97,7 +97,7 @@ impl<L: Layout> Ufs<L> {
                 }
             }
             at = next;
-            if lbn % GIVES_WAY == 0 {
+            if lbn.is_multiple_of(GIVES_WAY) {
                 self.cache().give_way().await;
             }
         }
