@@ -68,10 +68,13 @@ pub fn to_protocol(value: &[u8], endian: Endian) -> Result<Vec<u8>, Corrupt> {
             0x40 => ("EVERYONE@".to_owned(), 0),
             _ => return Err(broken("ae_tag", tag.into(), Rule::Words("which is no tag of NFSv4"))),
         };
-        // Allow, deny, audit, alarm.
-        if !matches!(kind, 0x100 | 0x200 | 0x400 | 0x800) {
-            return Err(broken("ae_entry_type", kind.into(), Rule::Words("which is no type")));
-        }
+        let protocol_kind: u32 = match kind {
+            0x100 => 0, // allow
+            0x200 => 1, // deny
+            0x400 => 2, // audit
+            0x800 => 3, // alarm
+            _ => return Err(broken("ae_entry_type", kind.into(), Rule::Words("which is no type"))),
+        };
         if flags & !FLAGS != 0 {
             return Err(broken("ae_flags", flags.into(), Rule::Words("which are no flags")));
         }
@@ -80,7 +83,9 @@ pub fn to_protocol(value: &[u8], endian: Endian) -> Result<Vec<u8>, Corrupt> {
             return Err(broken("ae_perm", perm.into(), Rule::Words("which are no permissions of NFSv4")));
         }
         let mask = MASKS.iter().filter(|(bit, _)| perm & bit != 0).fold(0, |all, (_, bit)| all | bit);
-        for number in [kind.trailing_zeros() - 8, u32::from(flags) | group, mask, who.len() as u32] {
+        // OK: a word, or a number in decimal.
+        let len = u32::try_from(who.len()).unwrap_or(0);
+        for number in [protocol_kind, u32::from(flags) | group, mask, len] {
             list.extend_from_slice(&number.to_be_bytes());
         }
         list.extend_from_slice(who.as_bytes());

@@ -1,8 +1,9 @@
 //! A volume that threads and an executor of another kind share.
 
+use ordofs::rt::Rt;
 use ordofs::{NewVolume, SharedVolume, Volume};
 use std::io::ErrorKind;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 fn image(dir: &tempfile::TempDir) -> PathBuf {
@@ -11,8 +12,8 @@ fn image(dir: &tempfile::TempDir) -> PathBuf {
     image
 }
 
-fn shared(image: &PathBuf) -> SharedVolume {
-    let image = image.clone();
+fn shared(image: &Path) -> SharedVolume {
+    let image = image.to_owned();
     SharedVolume::start(move || Volume::open(&image)?.mount()).unwrap()
 }
 
@@ -74,9 +75,9 @@ fn what_was_written_becomes_durable_between_calls_and_the_last_handle_unmounts()
     let volume = SharedVolume::start(mount).unwrap();
     volume.call(|v| v.write("/f", b"x")).wait().unwrap();
     // No call runs: the thread writes it by itself, which a copy of the image shows.
-    let copy = dir.path().join("copy.img");
+    let (copy, rt) = (dir.path().join("copy.img"), Rt::real_time());
     let found = (0..100).any(|_| {
-        std::thread::sleep(Duration::from_millis(200));
+        rt.block_on(rt.sleep(Duration::from_millis(200)));
         std::fs::copy(&image, &copy).unwrap();
         let copied = Volume::open(&copy).unwrap().read_only().mount().unwrap();
         copied.read("/f").is_ok_and(|bytes| bytes == b"x")
