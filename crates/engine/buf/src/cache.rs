@@ -418,11 +418,6 @@ impl Cache {
         outcome
     }
 
-    /// Lets the other calls have their turn: for a call that changes many bufs and need not wait for the disk.
-    pub async fn give_way(&self) {
-        self.aside(self.rt.yield_now()).await;
-    }
-
     /// Changes the bytes, which makes the buf dirty.
     #[inline]
     pub fn modify<R>(&self, buf: &BufRef, f: impl FnOnce(&mut [u8]) -> R) -> R {

@@ -7,9 +7,6 @@ use ordo_vfs::{Caller, FallocMode, Kind, Refusal, Result, Whence};
 use std::ops::Range;
 use std::rc::Rc;
 
-/// Blocks that are allocated before other calls have their turn: about a millisecond.
-const GIVES_WAY: u64 = 32;
-
 impl<L: Layout> Ufs<L> {
     /// Sets the size of a file, or of a directory that has no names left. The inode's lock is held.
     pub(crate) async fn resize(&self, op: Op, inode: &Rc<Inode>, size: u64) -> Result<()> {
@@ -97,9 +94,6 @@ impl<L: Layout> Ufs<L> {
                 }
             }
             at = next;
-            if lbn.is_multiple_of(GIVES_WAY) {
-                self.cache().give_way().await;
-            }
         }
         Ok(())
     }
