@@ -298,6 +298,15 @@ mod tests {
     }
 
     #[test]
+    fn each_word_that_is_asked_back_is_an_option() {
+        for word in KNOWN {
+            let said = |list: &str| parse(list).err().map_or_else(String::new, |error| error.to_string());
+            let taken = [said(word), said(&format!("{word}=1"))].iter().any(|said| !said.contains("unknown"));
+            assert!(taken, "{word}");
+        }
+    }
+
+    #[test]
     fn owners_are_numbers_or_names_of_this_system() {
         assert_eq!(parse("uid=root,gid=0").map(|w| (w.uid, w.gid)).unwrap(), (Some(0), Some(0)));
         assert!(parse("uid=no-such-user").err().unwrap().to_string().contains("neither a number nor a user"));

@@ -92,6 +92,38 @@ fn what_was_written_becomes_durable_between_calls_and_the_last_handle_unmounts()
 }
 
 #[test]
+fn the_work_of_a_call_cannot_wait_for_its_own_volume_and_may_drop_the_last_handle() {
+    let dir = tempfile::tempdir().unwrap();
+    let image = image(&dir);
+    let volume = shared(&image);
+    let (inner, other) = (volume.clone(), volume.clone());
+    let refused = volume.call(move |_| {
+        let waited = inner.call(|v| v.write("/f", b"x")).wait().unwrap_err().kind();
+        Ok((waited, inner.unmount().unwrap_err().kind()))
+    });
+    assert_eq!(refused.wait().unwrap(), (ErrorKind::Deadlock, ErrorKind::Deadlock));
+    // The call ran after the one that could not wait for it.
+    assert_eq!(volume.call(|v| v.read("/f")).wait().unwrap(), b"x");
+    let (go, gone) = std::sync::mpsc::channel();
+    let last = other.clone();
+    let dropped = other.call(move |_| {
+        gone.recv().unwrap();
+        drop(last);
+        Ok(())
+    });
+    drop((volume, other));
+    go.send(()).unwrap();
+    dropped.wait().unwrap();
+    // It is unmounted after that call, by its own thread.
+    let rt = Rt::real_time();
+    let clean = (0..100).any(|_| {
+        rt.block_on(rt.sleep(Duration::from_millis(50)));
+        Volume::open(&image).unwrap().mount().is_ok_and(|v| v.read("/f").is_ok() && !v.is_read_only())
+    });
+    assert!(clean);
+}
+
+#[test]
 fn each_call_gets_a_result_even_if_the_thread_has_ended() {
     let dir = tempfile::tempdir().unwrap();
     let path = image(&dir);

@@ -6,6 +6,8 @@
 //! S3. Each call gets a result. If the thread ends before a call has run (the volume was unmounted, or the work of
 //!     another call panicked), it is an error.
 //! S4. Calls run one after the other, each whole, in the order in which they were sent.
+//! S5. The volume's thread never waits for itself: in the work of a call, waiting for another call or unmounting is an
+//!     error, and the last handle may be dropped there.
 
 use super::Volume;
 use crate::OpenError;
@@ -15,7 +17,7 @@ use std::io;
 use std::pin::Pin;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
-use std::thread::JoinHandle;
+use std::thread::{JoinHandle, ThreadId};
 
 type Job = Box<dyn FnOnce(&Volume) + Send>;
 
@@ -49,6 +51,7 @@ pub struct SharedVolume(Arc<Handle>);
 struct Handle {
     queue: Arc<Queue>,
     thread: Mutex<Option<JoinHandle<ordo_vfs::Result<()>>>>,
+    id: ThreadId,
 }
 
 /// The calls that the thread has not begun.
@@ -69,6 +72,14 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 fn gone() -> io::Error {
     io::Error::new(io::ErrorKind::NotConnected, "the volume was unmounted, or its thread has ended")
+}
+
+/// Refuses the volume's own thread (S5).
+fn not_on(volume: ThreadId) -> io::Result<()> {
+    match std::thread::current().id() == volume {
+        true => Err(io::Error::new(io::ErrorKind::Deadlock, "the work of a call cannot wait for its own volume")),
+        false => Ok(()),
+    }
 }
 
 impl Queue {
@@ -144,7 +155,8 @@ impl SharedVolume {
             volume.unmount()
         })?;
         slot.wait()?;
-        Ok(SharedVolume(Arc::new(Handle { queue, thread: Mutex::new(Some(thread)) })))
+        let id = thread.thread().id();
+        Ok(SharedVolume(Arc::new(Handle { queue, thread: Mutex::new(Some(thread)), id })))
     }
 
     /// Sends the work of a call, for example `|v| v.read("/etc/motd")`. Await the result in any executor, or
@@ -157,15 +169,16 @@ impl SharedVolume {
         let answer = Answer(Some(slot.clone()));
         // A job that is refused is dropped, which gives the answer.
         self.0.queue.send(Box::new(move |volume| answer.give(work(volume).map_err(io::Error::from))));
-        Calling(slot)
+        Calling { slot, volume: self.0.id }
     }
 
     /// Unmounts the volume after all calls that were sent, and returns when it is clean. Other handles get errors from
     /// now on.
     ///
     /// # Errors
-    /// What could not be written; `NotConnected` if another handle has done this.
+    /// What could not be written; `NotConnected` if another handle has done this; `Deadlock` in the work of a call (S5).
     pub fn unmount(self) -> io::Result<()> {
+        not_on(self.0.id)?;
         self.0.queue.close();
         let thread = lock(&self.0.thread).take().ok_or_else(gone)?;
         thread.join().map_err(|_| gone())?.map_err(io::Error::from)
@@ -175,7 +188,8 @@ impl SharedVolume {
 impl Drop for Handle {
     fn drop(&mut self) {
         self.queue.close();
-        if let Some(thread) = lock(&self.thread).take() {
+        // On its own thread the volume is unmounted after the call that drops it.
+        if let Some(thread) = lock(&self.thread).take().filter(|_| not_on(self.id).is_ok()) {
             // Errors of this unmount are the listener's, as those of a volume that is dropped.
             let _ = thread.join();
         }
@@ -234,15 +248,20 @@ impl<T> Drop for Answer<T> {
 
 /// A call that was sent; see [`SharedVolume::call`].
 #[must_use = "the result of the call is in it: await it, or wait for it"]
-pub struct Calling<T>(Arc<Slot<T>>);
+pub struct Calling<T> {
+    slot: Arc<Slot<T>>,
+    volume: ThreadId,
+}
 
 impl<T> Calling<T> {
     /// Blocks this thread until the call has ended.
     ///
     /// # Errors
-    /// Those of the call; `NotConnected` if the volume was unmounted before it.
+    /// Those of the call; `NotConnected` if the volume was unmounted before it; `Deadlock` in the work of another call,
+    /// which runs first (S5).
     pub fn wait(self) -> io::Result<T> {
-        self.0.wait()
+        not_on(self.volume)?;
+        self.slot.wait()
     }
 }
 
@@ -250,7 +269,7 @@ impl<T> Future for Calling<T> {
     type Output = io::Result<T>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<T>> {
-        let mut state = lock(&self.0.state);
+        let mut state = lock(&self.slot.state);
         match state.result.take() {
             Some(result) => Poll::Ready(result),
             None => {
