@@ -3,10 +3,12 @@
 use crate::interrupt;
 use crate::messages::Messages;
 use crate::out::{Outcome, Status, describe, say};
+use crate::place::Inside;
 use crate::size;
 use anyhow::{Context, anyhow};
 use ordofs::rt::Rt;
 use ordofs::{Fs, ImageSpec, MountOptions, Mounted, OpenError};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
@@ -140,6 +142,24 @@ pub(crate) fn change(spec: &ImageSpec, work: impl AsyncFnOnce(&Rc<Fs>) -> Outcom
     let opened = Opened::to_change(&rt, spec)?;
     let outcome = rt.block_on(work(opened.fs()));
     opened.close(outcome)
+}
+
+/// Changes one place in an image after the other with `on`, and returns the worst status. `unfinished` is added to the
+/// message of an interruption.
+pub(crate) fn change_each(
+    places: &[OsString],
+    start: Start,
+    unfinished: &str,
+    on: impl AsyncFn(&Rc<Fs>, &Inside) -> Outcome,
+) -> Outcome {
+    places.iter().try_fold(Status::DONE, |worst, argument| {
+        let place = Inside::parse(argument);
+        let changed = change(&spec(&place.image, start)?, async |fs| {
+            interrupt::check()?;
+            on(fs, &place).await
+        });
+        Ok(worst.worse(changed.map_err(|error| interrupt::how_far(error, || unfinished.into()))?))
+    })
 }
 
 /// Counts failures over several places, and reports them.

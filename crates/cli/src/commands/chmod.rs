@@ -1,10 +1,10 @@
 //! `ordo chmod`
 
 use crate::image::{self, Start};
-use crate::out::{Outcome, Status};
+use crate::out::Outcome;
 use crate::place::Inside;
+use crate::text;
 use crate::walk::Walk;
-use crate::{interrupt, text};
 use anyhow::Context;
 use ordo_vfs::{FileSystem, Kind, Mode, SetAttr};
 use ordofs::Fs;
@@ -149,14 +149,9 @@ impl Clause {
 
 /// Changes them.
 pub(crate) fn run(args: &Args) -> Outcome {
-    let mut worst = Status::DONE;
-    for argument in &args.places {
-        let place = Inside::parse(argument);
-        let status = image::change(&image::spec(&place.image, args.start)?, async |fs| on(fs, &place, args).await)
-            .map_err(|error| interrupt::how_far(error, || "not all modes are changed".into()))?;
-        worst = worst.worse(status);
-    }
-    Ok(worst)
+    image::change_each(&args.places, args.start, "not all modes are changed", async |fs, place| {
+        on(fs, place, args).await
+    })
 }
 
 /// Changes the mode of a file, and with -R of everything below it.

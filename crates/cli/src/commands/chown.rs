@@ -2,10 +2,10 @@
 
 use crate::image::{self, Start};
 use crate::names::{self, Table};
-use crate::out::{Outcome, Status};
+use crate::out::Outcome;
 use crate::place::Inside;
+use crate::text;
 use crate::walk::Walk;
-use crate::{interrupt, text};
 use anyhow::Context;
 use ordo_vfs::{FileSystem, SetAttr};
 use ordofs::Fs;
@@ -64,14 +64,9 @@ impl Owner {
 
 /// Changes them.
 pub(crate) fn run(args: &Args) -> Outcome {
-    let mut worst = Status::DONE;
-    for argument in &args.places {
-        let place = Inside::parse(argument);
-        let status = image::change(&image::spec(&place.image, args.start)?, async |fs| on(fs, &place, args).await)
-            .map_err(|error| interrupt::how_far(error, || "not all owners are changed".into()))?;
-        worst = worst.worse(status);
-    }
-    Ok(worst)
+    image::change_each(&args.places, args.start, "not all owners are changed", async |fs, place| {
+        on(fs, place, args).await
+    })
 }
 
 /// Changes the owner of a file, and with -R of everything below it.

@@ -1,9 +1,9 @@
 //! `ordo touch`
 
 use crate::image::{self, Start};
+use crate::moment;
 use crate::out::{Outcome, Status};
 use crate::place::{Inside, Location};
-use crate::{interrupt, moment};
 use anyhow::Context;
 use ordo_vfs::{FileSystem, Kind, Mode, Refusal, SetAttr, SetTime, Stamp};
 use ordofs::Fs;
@@ -39,15 +39,8 @@ type Times = (SetTime, SetTime);
 /// Touches them.
 pub(crate) fn run(args: &Args) -> Outcome {
     let times = args.times()?;
-    for argument in &args.places {
-        let place = Inside::parse(argument);
-        image::change(&image::spec(&place.image, args.start)?, async |fs| {
-            interrupt::check()?;
-            on(fs, &place, args, times).await
-        })
-        .map_err(|error| interrupt::how_far(error, || "not all files are touched".into()))?;
-    }
-    Ok(Status::DONE)
+    let on = async |fs: &Rc<Fs>, place: &Inside| on(fs, place, args, times).await;
+    image::change_each(&args.places, args.start, "not all files are touched", on)
 }
 
 impl Args {

@@ -4,7 +4,7 @@ use super::touch;
 use crate::image::{self, Start};
 use crate::out::{Outcome, Status};
 use crate::place::Inside;
-use crate::{interrupt, size};
+use crate::size;
 use anyhow::{Context, bail};
 use ordo_vfs::{FileSystem, Kind, SetAttr};
 use ordofs::Fs;
@@ -60,15 +60,9 @@ impl Change {
 
 /// Cuts or lengthens them.
 pub(crate) fn run(args: &Args) -> Outcome {
-    for argument in &args.places {
-        let place = Inside::parse(argument);
-        image::change(&image::spec(&place.image, args.start)?, async |fs| {
-            interrupt::check()?;
-            on(fs, &place, args).await
-        })
-        .map_err(|error| interrupt::how_far(error, || "not all sizes are changed".into()))?;
-    }
-    Ok(Status::DONE)
+    image::change_each(&args.places, args.start, "not all sizes are changed", async |fs, place| {
+        on(fs, place, args).await
+    })
 }
 
 /// Sets the size of a file.

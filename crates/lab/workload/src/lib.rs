@@ -45,7 +45,7 @@ pub use compute::Compute;
 pub use copy_tree::CopyTree;
 pub use create_delete::CreateDelete;
 pub use error::{Failed, Result, WorkloadError};
-pub use hostdir::HostDir;
+pub use hostdir::{HostDir, kind_of_host};
 pub use large_file::LargeFile;
 pub use meter::{Cleaning, Counts, Meter, PhaseResult, Reading};
 pub use netnews::Netnews;

@@ -119,16 +119,8 @@ fn stat(dir: &OwnedFd, name: &[u8]) -> anyhow::Result<Statx> {
 }
 
 fn meta(found: &Statx) -> anyhow::Result<Meta> {
-    let kind = match FileType::from_raw_mode(found.stx_mode.into()) {
-        FileType::Fifo => Kind::Fifo,
-        FileType::CharacterDevice => Kind::CharDevice,
-        FileType::Directory => Kind::Directory,
-        FileType::BlockDevice => Kind::BlockDevice,
-        FileType::RegularFile => Kind::Regular,
-        FileType::Symlink => Kind::Symlink,
-        FileType::Socket => Kind::Socket,
-        FileType::Unknown => return Err(anyhow!("the system does not say what kind of file it is")),
-    };
+    let kind = ordo_workload::kind_of_host(FileType::from_raw_mode(found.stx_mode.into()))
+        .ok_or_else(|| anyhow!("the system does not say what kind of file it is"))?;
     let mtime = Stamp { secs: found.stx_mtime.tv_sec, nanos: found.stx_mtime.tv_nsec };
     let rdev = if kind.is_device() { host::makedev(found.stx_rdev_major, found.stx_rdev_minor) } else { 0 };
     Ok(Meta { uid: found.stx_uid, gid: found.stx_gid, rdev, ..Meta::new(kind, found.stx_mode, mtime) })

@@ -176,7 +176,8 @@ impl SharedVolume {
     /// now on.
     ///
     /// # Errors
-    /// What could not be written; `NotConnected` if another handle has done this; `Deadlock` in the work of a call (S5).
+    /// What could not be written; `NotConnected` if another handle has done this; `Deadlock` in the work of a call
+    /// (S5).
     pub fn unmount(self) -> io::Result<()> {
         not_on(self.0.id)?;
         self.0.queue.close();

@@ -98,7 +98,7 @@ pub(super) fn flags(old: IFlags, ours: u32) -> Result<IFlags> {
 }
 
 /// Our kind; `None` if the host does not report it.
-pub(super) fn kind(kind: FileType) -> Option<Kind> {
+pub fn kind(kind: FileType) -> Option<Kind> {
     Some(match kind {
         FileType::Fifo => Kind::Fifo,
         FileType::CharacterDevice => Kind::CharDevice,

@@ -11,6 +11,7 @@ mod convert;
 mod table;
 
 use bytes::Bytes;
+pub use convert::kind as kind_of_host;
 use convert::refusal;
 use ordo_vfs::{
     Attr, Caller, DirEntry, Entry, FallocMode, FileSystem, Kind, Mode, Name, NodeId, Refusal, RenameMode, Result,
