@@ -6,8 +6,8 @@ use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Before an unmount waited for the upkeep, one run in ten to forty left a file without a name on a volume marked clean;
-/// with 25 runs the test found it in one of two tries.
+/// Before an unmount waited for the upkeep, one run in ten to forty left a file without a name on a volume that was
+/// marked clean; with 25 runs the test found it in one of two tries.
 const RUNS: u32 = 80;
 
 #[test]
