@@ -4,7 +4,7 @@
 //! `commands`. Shared code: `image` opens volumes, `place` parses `IMAGE:/path`, `copy` copies between any two file
 //! systems, `walk` visits a tree of an image, `names` looks up its owners, `moment` parses times and `glob` patterns,
 //! `layout` and `scheme_set` parse what several commands take, `plain` reads compressed text, `strace` takes what
-//! strace wrote for a file trace, `messages` reports events of a mounted volume, `interrupt` handles signals, `bench`
+//! strace wrote for a file trace, `messages` reports events of a mounted volume, `complete` answers shells, `interrupt` handles signals, `bench`
 //! and `demo` run real work, `rescue` copies what is left of a damaged volume, `listing`, `out` and `text` format and
 //! print.
 #![forbid(unsafe_code)]
@@ -13,6 +13,7 @@ mod args;
 #[cfg(feature = "laboratory")]
 mod bench;
 mod commands;
+mod complete;
 mod copy;
 #[cfg(feature = "laboratory")]
 mod demo;
@@ -48,6 +49,7 @@ use out::{ReaderGone, Usage, describe, say};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    complete::answer();
     let (role, arguments) = Role::of(std::env::args_os().collect());
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,

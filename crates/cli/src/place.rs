@@ -50,6 +50,11 @@ impl Location {
     }
 }
 
+/// Whether an image is the address of a network block device.
+pub(crate) fn is_address(image: &Path) -> bool {
+    URLS.into_iter().any(|scheme| image.as_os_str().as_bytes().starts_with(scheme))
+}
+
 /// An argument that must be inside an image: `IMAGE:/path`, or `IMAGE` alone for its root.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Inside {

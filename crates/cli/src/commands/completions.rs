@@ -1,8 +1,8 @@
-//! `ordo completions`: completion scripts for shells, generated from the definition of the command line.
+//! `ordo completions`: the scripts by which shells ask for completions.
 
-use crate::args::command;
+use crate::complete;
 use crate::out::{Outcome, Status, print};
-use clap_complete::{Shell, generate};
+use clap_complete::Shell;
 
 /// Prints the completions for a shell
 #[derive(Debug, clap::Args)]
@@ -14,8 +14,7 @@ pub(crate) struct Args {
 
 /// Prints them.
 pub(crate) fn run(args: &Args) -> Outcome {
-    let mut script = Vec::new();
-    generate(args.shell, &mut command(), "ordo", &mut script);
+    let script = complete::script(args.shell)?;
     print(|out| out.bytes(&script))?;
     Ok(Status::DONE)
 }

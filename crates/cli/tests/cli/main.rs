@@ -6,6 +6,7 @@ mod attributes;
 mod built;
 mod busy;
 mod common;
+mod completing;
 mod contents;
 mod crash;
 mod disks;
