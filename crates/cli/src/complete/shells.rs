@@ -1,6 +1,6 @@
-//! The shells that can ask. Two need scripts of their own. Bash takes `:` and `=` for the ends of words: `disk.img:/etc`
-//! and `scheme=sync` arrive in three pieces, and only the last one is replaced by the answer. And zsh ends each word
-//! with a blank unless it is told not to, also one that goes on: `disk.img:/`, `scheme=`.
+//! The shells that can ask. Two need scripts of their own. Bash takes `:` and `=` for the ends of words:
+//! `disk.img:/etc` and `scheme=sync` arrive in three pieces, and only the last one is replaced by the answer. And zsh
+//! ends each word with a blank unless it is told not to, also one that goes on: `disk.img:/`, `scheme=`.
 
 use clap_complete::env::{Bash, Elvish, EnvCompleter, Fish, Powershell, Shells, Zsh};
 use std::ffi::OsString;

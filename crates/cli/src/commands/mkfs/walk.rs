@@ -130,8 +130,16 @@ fn meta(found: &Statx) -> anyhow::Result<Meta> {
 fn xattrs(dir: &OwnedFd, name: &[u8]) -> anyhow::Result<Vec<(Vec<u8>, Vec<u8>)>> {
     let mut path = format!("/proc/self/fd/{}/", dir.as_raw_fd()).into_bytes();
     path.extend_from_slice(name);
-    let mut list = vec![0; 1 << 16];
-    let len = match host::llistxattr(&path[..], &mut list[..]) {
+    // Most files have none: a large buffer would be cleared for each of them.
+    let (mut few, mut many) = ([0; 256], Vec::new());
+    let mut list = &mut few[..];
+    let mut found = host::llistxattr(&path[..], &mut *list);
+    if found == Err(Errno::RANGE) {
+        many.resize(1 << 16, 0);
+        list = &mut many[..];
+        found = host::llistxattr(&path[..], &mut *list);
+    }
+    let len = match found {
         Ok(len) => len,
         Err(Errno::OPNOTSUPP | Errno::NOENT | Errno::ACCESS | Errno::PERM) => return Ok(Vec::new()),
         Err(error) => return Err(error).context("its extended attributes"),
