@@ -13,7 +13,7 @@ use std::path::PathBuf;
 /// Nothing is written to the image. The volume is described by any superblock that is left. What is damaged is noted,
 /// and the rest is copied: unreadable parts of a file become zeroes, and a file that no directory reaches goes to
 /// OUTDIR/lost+found by the number of its inode. OUTDIR/REPORT says what is missing and why. Set-user-id bits,
-/// extended attributes and devices are not copied.
+/// access control lists and devices are not copied.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  ordo recover disk.img out\n  ordo recover --map disk.map disk.img@s1a out\n  \
                         ordo recover --json --offset 1000003 dump.bin out\n\n\

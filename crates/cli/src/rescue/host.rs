@@ -122,7 +122,25 @@ impl Host {
         self.times(&above, name, of)
     }
 
-    /// The same of a directory, after all in it was made.
+    /// Gives a file or a directory extended attributes of users. `false` if the host keeps one not, because it keeps
+    /// none, or none that is so large: ext4 says then that its disk is full.
+    pub(super) fn attributes(&mut self, path: &[u8], of: &Dinode, all: &[(Vec<u8>, Vec<u8>)]) -> io::Result<bool> {
+        let (above, name) = self.place(path)?;
+        let kind = if of.is_dir() { OFlags::DIRECTORY } else { OFlags::empty() };
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | kind;
+        let file = fs::openat(&above, name, flags, Mode::empty())?;
+        let mut kept = true;
+        for (name, value) in all {
+            let name = [b"user.", &name[..]].concat();
+            match fs::fsetxattr(&file, &name[..], value, fs::XattrFlags::empty()) {
+                Err(Errno::OPNOTSUPP | Errno::NOSPC | Errno::TOOBIG | Errno::RANGE) => kept = false,
+                set => set?,
+            }
+        }
+        Ok(kept)
+    }
+
+    /// Owner, mode and times of a directory, after all in it was made.
     pub(super) fn finish_dir(&mut self, path: &[u8], of: &Dinode) -> io::Result<()> {
         let (above, name) = self.place(path)?;
         let dir = fs::openat(&above, name, DIRECTORY, Mode::empty())?;

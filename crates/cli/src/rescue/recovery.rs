@@ -122,7 +122,7 @@ impl<'a> Recovery<'a> {
             }
             self.report.directories += 1;
             self.made.push((path.to_vec(), dinode.clone()));
-            return Ok(());
+            return if path.is_empty() { Ok(()) } else { self.attributes(path, inode) };
         }
         let several = dinode.nlink > 1;
         if let Some(first) = self.links.get(&ino).filter(|_| several) {
@@ -171,11 +171,28 @@ impl<'a> Recovery<'a> {
             }
         })?;
         file.set_len(inode.dinode.size)?;
+        self.attributes(path, inode)?;
         self.host.finish(path, &file, &inode.dinode)?;
         self.report.bytes += bytes;
         match gaps.is_empty() {
             true => self.report.whole += 1,
             false => self.report.gaps(path, inode.ino.0, gaps),
+        }
+        Ok(())
+    }
+
+    /// Users' attributes. The system's are permissions and labels of another system: they are counted.
+    fn attributes(&mut self, path: &[u8], inode: &Inode) -> io::Result<()> {
+        let found = self.volume.attributes(inode);
+        let kept = found.user.is_empty() || self.host.attributes(path, &inode.dinode, &found.user)?;
+        if let Some(why) = found.why {
+            self.report.missing(path, inode.ino.0, format!("extended attributes: {why}"));
+        }
+        if !kept {
+            self.report.left_out(path, inode.ino.0, "extended attributes that are not kept here");
+        }
+        if found.system > 0 {
+            self.report.left_out(path, inode.ino.0, "its attributes of the system (access control lists, labels)");
         }
         Ok(())
     }

@@ -79,6 +79,42 @@ fn a_volume_behind_a_dead_superblock_is_copied_whole() {
 }
 
 #[test]
+fn attributes_of_users_are_copied_and_damaged_ones_are_in_the_report() {
+    use rustix::fs::{XattrFlags, getxattr, setxattr};
+    let scratch = Scratch::new();
+    let (image, tree) = (scratch.volume(), scratch.path("tree"));
+    fs::create_dir(&tree).unwrap();
+    let file = format!("{tree}/f");
+    fs::write(&file, "1").unwrap();
+    let long = vec![7; 1500];
+    for (of, name, value) in [(&file, "user.a", &b"one"[..]), (&file, "user.b", &long), (&tree, "user.dir", b"two")] {
+        setxattr(of.as_str(), name, value, XattrFlags::empty()).unwrap();
+    }
+    ok(ordo(["cp", "-a", &tree, &format!("{image}:/tree")]));
+    put(&image, 65536, &[0; 8192]);
+    let copied = |out: &str| {
+        let report = json(ordo(["recover", "--json", &image, &scratch.path(out)]));
+        let value = |of: &str, name: &str| {
+            let mut bytes = vec![0; 1 << 16];
+            let len = getxattr(scratch.path(&format!("{out}/{of}")).as_str(), name, &mut bytes[..]);
+            len.map(|len| bytes[..len].to_vec()).ok()
+        };
+        (report, value("tree/f", "user.a"), value("tree/f", "user.b"), value("tree", "user.dir"))
+    };
+    let (report, a, b, dir) = copied("whole");
+    assert_eq!((a.as_deref(), b.as_deref(), dir.as_deref()), (Some(&b"one"[..]), Some(&long[..]), Some(&b"two"[..])));
+    assert_eq!(report["complete"], true, "{report}");
+    // The length of the first record, in front of its namespace, its padding, and its name with the name's length.
+    let bytes = fs::read(&image).unwrap();
+    let is_record = |at: usize| bytes[at + 4] == 1 && bytes[at + 6..at + 11] == *b"\x01aone";
+    let record = (0..bytes.len() - 11).find(|&at| is_record(at)).unwrap();
+    put(&image, record as u64, &[0xff; 4]);
+    let (report, a, _, dir) = copied("damaged");
+    assert_eq!((a, dir.as_deref()), (None, Some(&b"two"[..])));
+    assert!(report.to_string().contains("extended attributes"), "{report}");
+}
+
+#[test]
 fn a_volume_of_which_only_a_late_copy_is_left_is_found_by_a_search() {
     let scratch = Scratch::new();
     let (image, tree) = filled(&scratch, SHAPES[0]);

@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
+mod attributes;
 mod contents;
 mod deleted;
 mod inodes;
@@ -22,6 +23,7 @@ mod volume;
 mod walk;
 mod why;
 
+pub use attributes::Attributes;
 pub use contents::{Each, Piece};
 pub use deleted::{Deleted, State};
 pub use inodes::Inodes;
