@@ -173,6 +173,7 @@ impl<'a> Recovery<'a> {
         file.set_len(inode.dinode.size)?;
         self.host.finish(path, &file, &inode.dinode)?;
         self.report.bytes += bytes;
+        crate::progress::add(bytes);
         match gaps.is_empty() {
             true => self.report.whole += 1,
             false => self.report.gaps(path, inode.ino.0, gaps),

@@ -25,5 +25,6 @@ mod report;
 mod rescued;
 mod resized;
 mod sim;
+mod tools;
 mod tuned;
 mod worked;
