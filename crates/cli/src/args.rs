@@ -55,6 +55,10 @@ enum Command {
     Chmod(chmod::Args),
     Chown(chown::Args),
     Touch(touch::Args),
+    Getfattr(getfattr::Args),
+    Setfattr(setfattr::Args),
+    Getfacl(getfacl::Args),
+    Setfacl(setfacl::Args),
     Truncate(truncate::Args),
     Find(find::Args),
     Tar(tar::Args),
@@ -124,6 +128,10 @@ impl Cli {
             Command::Chmod(args) => chmod::run(args),
             Command::Chown(args) => chown::run(args),
             Command::Touch(args) => touch::run(args),
+            Command::Getfattr(args) => getfattr::run(args),
+            Command::Setfattr(args) => setfattr::run(args),
+            Command::Getfacl(args) => getfacl::run(args),
+            Command::Setfacl(args) => setfacl::run(args),
             Command::Truncate(args) => truncate::run(args),
             Command::Find(args) => find::run(args),
             Command::Tar(args) => tar::run(args),
@@ -182,6 +190,9 @@ impl Role {
         let with = |command: &str| [&[called.clone(), command.into()], rest].concat();
         match name {
             _ if name.starts_with(b"mount.") => (Role::Mount, with_own_flags(with("mount"))),
+            _ if name.starts_with(b"fsck.") && *rest == ["-V"] => {
+                (Role::Ordo, vec![called.clone(), "--version".into()])
+            }
             _ if name.starts_with(b"fsck.") => (Role::Fsck, with("fsck")),
             _ if name.starts_with(b"mkfs.") => (Role::Mkfs, with("mkfs")),
             _ if rest.first().is_some_and(|first| first == "fsck") => (Role::Fsck, arguments),
@@ -298,6 +309,7 @@ mod tests {
         assert_eq!(role("ordo ls x"), (Role::Ordo, "ordo ls x".into()));
         assert_eq!(role("ordo fsck x"), (Role::Fsck, "ordo fsck x".into()));
         assert_eq!(role("/sbin/fsck.ordo -a -C0 x"), (Role::Fsck, "/sbin/fsck.ordo fsck -a -C0 x".into()));
+        assert_eq!(role("fsck.ordo -V"), (Role::Ordo, "fsck.ordo --version".into()));
         assert_eq!(role("mkfs.ordo x"), (Role::Mkfs, "mkfs.ordo mkfs x".into()));
         let helper = "/sbin/mount.fuse.ordo x /mnt -n -sv -o ro,user -t fuse.ordo";
         assert_eq!(role(helper), (Role::Mount, "/sbin/mount.fuse.ordo mount x /mnt --sloppy -o ro,user".into()));
@@ -321,7 +333,7 @@ mod tests {
 
     #[test]
     fn options_of_fsck_8_callers_are_accepted() {
-        for line in ["-a -C0 x", "-p x", "-n x", "-y x", "-V -T -l -t ordo -f -C 5 x", "-C-1 -p x"] {
+        for line in ["-a -C0 x", "-p x", "-n x", "-y x", "-V -T -l -t ordo -f -C 5 x", "-C-1 -p x", "-v -n x"] {
             let arguments = words(&format!("fsck.ordo {line}"));
             assert!(Cli::try_parse_from(Role::of(arguments).1).is_ok(), "{line}");
         }

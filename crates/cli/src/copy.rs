@@ -398,6 +398,7 @@ impl<'a, S: FileSystem, D: FileSystem> Copier<'a, S, D> {
                 }
             }
             self.counts.bytes += at - before;
+            crate::progress::add(at - before);
             if at == before {
                 break;
             }

@@ -1,5 +1,6 @@
 //! Opening an image for one command.
 
+use crate::expand;
 use crate::interrupt;
 use crate::messages::Messages;
 use crate::out::{Outcome, Status, describe, say};
@@ -61,6 +62,8 @@ pub(crate) fn open_error(image: &Path, error: OpenError) -> anyhow::Error {
     match error {
         OpenError::Disk(error) => error.into(),
         OpenError::NoScheme(_) => crate::out::usage(error.to_string()),
+        // An error of the host's names the file itself.
+        error if error.to_string().starts_with(&image.display().to_string()) => error.into(),
         error => anyhow::Error::new(error).context(image.display().to_string()),
     }
 }
@@ -144,7 +147,7 @@ pub(crate) fn change(spec: &ImageSpec, work: impl AsyncFnOnce(&Rc<Fs>) -> Outcom
     opened.close(outcome)
 }
 
-/// Changes one place in an image after the other with `on`, and returns the worst status. `unfinished` is added to the
+/// Changes one place in an image after the other, patterns expanded, with `on`, and returns the worst status. `unfinished` is added to the
 /// message of an interruption.
 pub(crate) fn change_each(
     places: &[OsString],
@@ -155,8 +158,12 @@ pub(crate) fn change_each(
     places.iter().try_fold(Status::DONE, |worst, argument| {
         let place = Inside::parse(argument);
         let changed = change(&spec(&place.image, start)?, async |fs| {
-            interrupt::check()?;
-            on(fs, &place).await
+            let mut worst = Status::DONE;
+            for place in expand::places(fs, &place).await? {
+                interrupt::check()?;
+                worst = worst.worse(on(fs, &place).await?);
+            }
+            Ok(worst)
         });
         Ok(worst.worse(changed.map_err(|error| interrupt::how_far(error, || unfinished.into()))?))
     })

@@ -1,6 +1,8 @@
 //! Formatting files for `ls`, `stat` and `tree`.
 
+use crate::names::Owners;
 use crate::text;
+use jiff::tz::TimeZone;
 use ordo_vfs::{Attr, FileSystem, Kind, Result, Stamp};
 use ordofs::path::Held;
 use serde::Serialize;
@@ -53,8 +55,33 @@ pub(crate) fn device(rdev: u64) -> (u32, u32) {
     (rustix::fs::major(rdev), rustix::fs::minor(rdev))
 }
 
+/// How owners and times are shown.
+#[derive(Debug, Clone, Copy, Default, clap::Args)]
+pub(crate) struct Manner {
+    /// Owners and groups as numbers; otherwise by the names of the image's own /etc/passwd and /etc/group, or, where it
+    /// has none, the host's
+    #[arg(long, visible_alias = "numeric-uid-gid")]
+    pub(crate) numeric: bool,
+    #[command(flatten)]
+    pub(crate) clock: Clock,
+}
+
+/// The zone in which times are shown.
+#[derive(Debug, Clone, Copy, Default, clap::Args)]
+pub(crate) struct Clock {
+    /// Times in UTC, not in the local time of this host (TZ)
+    #[arg(long)]
+    pub(crate) utc: bool,
+}
+
+impl Clock {
+    pub(crate) fn zone(self) -> TimeZone {
+        if self.utc { TimeZone::UTC } else { TimeZone::system() }
+    }
+}
+
 /// The columns of a long listing before the name.
-pub(crate) fn long(attr: &Attr) -> Vec<String> {
+pub(crate) fn long(attr: &Attr, owners: &Owners, zone: &TimeZone) -> Vec<String> {
     let size = match attr.kind.is_device() {
         true => {
             let (major, minor) = device(attr.rdev);
@@ -65,10 +92,10 @@ pub(crate) fn long(attr: &Attr) -> Vec<String> {
     vec![
         permissions(attr.kind, attr.mode.bits()),
         attr.nlink.to_string(),
-        attr.uid.to_string(),
-        attr.gid.to_string(),
+        owners.user(attr.uid),
+        owners.group(attr.gid),
         size,
-        text::time(attr.mtime.secs),
+        text::time_in(attr.mtime.secs, zone),
     ]
 }
 

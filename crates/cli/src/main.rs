@@ -2,13 +2,15 @@
 //!
 //! `args` defines the whole command line and the helpers of mount(8), mkfs(8) and fsck(8); each command has a file in
 //! `commands`. Shared code: `image` opens volumes, `place` parses `IMAGE:/path`, `copy` copies between any two file
-//! systems, `walk` visits a tree of an image, `names` looks up its owners, `moment` parses times and `glob` patterns,
+//! systems, `walk` visits a tree of an image, `names` looks up its owners, `moment` parses times and `glob` patterns, which
+//! `expand` compares with the names of an image, `progress` says how far a copy is, `acl` access control lists,
 //! `layout` and `scheme_set` parse what several commands take, `plain` reads compressed text, `strace` takes what
 //! strace wrote for a file trace, `messages` reports events of a mounted volume, `complete` answers shells, `interrupt`
 //! handles signals, `bench` and `demo` run real work, `rescue` copies what is left of a damaged volume, `listing`,
 //! `out` and `text` format and print.
 #![forbid(unsafe_code)]
 
+mod acl;
 mod args;
 #[cfg(feature = "laboratory")]
 mod bench;
@@ -17,6 +19,7 @@ mod complete;
 mod copy;
 #[cfg(feature = "laboratory")]
 mod demo;
+mod expand;
 mod glob;
 mod image;
 mod interrupt;
@@ -31,6 +34,7 @@ mod out;
 mod place;
 #[cfg(feature = "laboratory")]
 mod plain;
+mod progress;
 mod rescue;
 #[cfg(feature = "laboratory")]
 mod responses;
@@ -45,12 +49,13 @@ mod walk;
 use args::{Cli, Role};
 use clap::Parser;
 use interrupt::Interrupted;
-use out::{ReaderGone, Usage, describe, say};
+use out::{ReaderGone, Usage, describe, say, say_json};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     complete::answer();
     let (role, arguments) = Role::of(std::env::args_os().collect());
+    let json = arguments.iter().any(|argument| argument == "--json");
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
         Err(error) => {
@@ -59,11 +64,17 @@ fn main() -> ExitCode {
             return ExitCode::from(if error.use_stderr() { role.usage() } else { 0 });
         }
     };
-    ExitCode::from(match cli.run() {
+    let outcome = cli.run();
+    progress::end();
+    ExitCode::from(match outcome {
         Ok(status) => status.0,
         Err(error) if error.is::<ReaderGone>() => 0,
         Err(error) => {
-            say(&describe(&error));
+            if json {
+                say_json(&describe(&error))
+            } else {
+                say(&describe(&error))
+            }
             if let Some(interrupted) = error.downcast_ref::<Interrupted>() {
                 interrupted.end_by_signal();
             }

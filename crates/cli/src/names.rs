@@ -1,4 +1,7 @@
-//! Owners by name, from the image's own `/etc/passwd` and `/etc/group`: the host's have nothing to do with its files.
+//! Owners by name, from the image's own `/etc/passwd` and `/etc/group`.
+//!
+//! N1. A name that is given means the image's: the host's have nothing to do with its files.
+//! N2. To show an owner, the host's names do where the image has none, as they do for ls(1) on a mount.
 
 use anyhow::Context;
 use ordo_vfs::{FileSystem, Kind, Refusal};
@@ -14,6 +17,7 @@ const MOST: usize = 16 << 20;
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     ids: HashMap<Vec<u8>, u32>,
+    names: HashMap<u32, Vec<u8>>,
 }
 
 /// The two files.
@@ -57,10 +61,52 @@ impl Names {
             let Some(id) = std::str::from_utf8(id).ok().and_then(|id| id.parse().ok()) else { continue };
             if !name.is_empty() && !name.starts_with(b"#") {
                 names.ids.entry(name.to_vec()).or_insert(id);
+                names.names.entry(id).or_insert_with(|| name.to_vec());
             }
         }
         names
     }
+}
+
+/// The names of owners, to show them (N2).
+#[derive(Debug, Default)]
+pub(crate) struct Owners {
+    users: Names,
+    groups: Names,
+}
+
+impl Owners {
+    /// The names for the files of an image; none if they are wanted as numbers.
+    ///
+    /// # Errors
+    /// When the image has a file of names that cannot be read.
+    pub(crate) async fn of(fs: &Rc<Fs>, numeric: bool) -> anyhow::Result<Owners> {
+        if numeric {
+            return Ok(Owners::default());
+        }
+        Ok(Owners { users: Owners::table(fs, Table::Users).await?, groups: Owners::table(fs, Table::Groups).await? })
+    }
+
+    async fn table(fs: &Rc<Fs>, table: Table) -> anyhow::Result<Names> {
+        let names = Names::of(fs, table).await?;
+        let is_empty = names.ids.is_empty();
+        // Without the host's file there are numbers.
+        Ok(if is_empty { Names::parse(&std::fs::read(table.path()).unwrap_or_default()) } else { names })
+    }
+
+    /// A user's name, or number.
+    pub(crate) fn user(&self, id: u32) -> String {
+        shown(&self.users, id)
+    }
+
+    /// A group's name, or number.
+    pub(crate) fn group(&self, id: u32) -> String {
+        shown(&self.groups, id)
+    }
+}
+
+fn shown(names: &Names, id: u32) -> String {
+    names.names.get(&id).map_or_else(|| id.to_string(), |name| crate::text::escape(name))
 }
 
 /// The number of an owner: the text itself, or that of the name in the image.

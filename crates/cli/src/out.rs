@@ -112,7 +112,13 @@ pub(crate) fn print(write: impl FnOnce(&mut Out) -> anyhow::Result<()>) -> anyho
 /// A line on standard error.
 pub(crate) fn say(line: &str) {
     // If standard error fails, nothing more can be done.
-    let _ = writeln!(io::stderr(), "ordo: {}", text::one_line(line));
+    let _ = crate::progress::aside(|| writeln!(io::stderr(), "ordo: {}", text::one_line(line)));
+}
+
+/// The error that ended a command of which JSON was asked: one document on standard error.
+pub(crate) fn say_json(error: &str) {
+    let document = serde_json::json!({ "error": format!("ordo: {error}") });
+    let _ = writeln!(io::stderr(), "{document}");
 }
 
 /// The causes of an error in one line, without causes that the text before already ends with.

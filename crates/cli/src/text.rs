@@ -1,5 +1,7 @@
 //! Text for people: names that are safe for a terminal, times, modes, tables.
 
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use std::fmt::Write;
 
 /// `bytes` as one line without control characters: an image may contain any name, including one that reprograms a
@@ -49,23 +51,23 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
 
 /// A time as `2026-11-21 10:36:05`, UTC.
 pub(crate) fn time(secs: i64) -> String {
-    let (days, rest) = (secs.div_euclid(86400), secs.rem_euclid(86400));
-    let (year, month, day) = civil(days);
-    format!("{year:04}-{month:02}-{day:02} {:02}:{:02}:{:02}", rest / 3600, rest / 60 % 60, rest % 60)
+    time_in(secs, &TimeZone::UTC)
 }
 
-/// Year, month and day of a day counted from 1970-01-01, in the Gregorian calendar. The year is made to begin in March,
-/// so that the leap day is its last one.
-fn civil(days: i64) -> (i64, i64, i64) {
-    // From 0000-03-01 on; whole periods of 400 years have 146,097 days.
-    let days = days + 719_468;
-    let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted + 2) / 5 + 1;
-    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
-    (era * 400 + year_of_era + i64::from(month <= 2), month, day)
+/// A time in this zone. What is beyond the calendar, as damage makes it, is `@SECONDS` since 1970.
+pub(crate) fn time_in(secs: i64, zone: &TimeZone) -> String {
+    match Timestamp::from_second(secs) {
+        Ok(at) => at.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M:%S").to_string(),
+        Err(_) => format!("@{secs}"),
+    }
+}
+
+/// How far the zone is from UTC at this time: `+0100`.
+pub(crate) fn offset_in(secs: i64, zone: &TimeZone) -> String {
+    match Timestamp::from_second(secs) {
+        Ok(at) => at.to_zoned(zone.clone()).strftime("%z").to_string(),
+        Err(_) => "+0000".to_owned(),
+    }
 }
 
 /// Rows as aligned columns; the first `left` columns are left-aligned, the others right-aligned.
@@ -106,7 +108,7 @@ mod tests {
             "2100-02-28 23:59:59",
             "1969-12-31 23:59:59",
             "0001-01-01 00:00:00",
-            "10000-01-01 00:00:00",
+            "@253402300800",
         ];
         assert_eq!(shown, right);
         // The extremes that a volume can store.

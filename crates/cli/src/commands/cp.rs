@@ -2,6 +2,7 @@
 
 use super::{cat, touch, versions};
 use crate::copy::{Copier, Rules};
+use crate::expand;
 use crate::image::{self, Forensic, Opened, Start};
 use crate::interrupt;
 use crate::listing::kind_name;
@@ -24,7 +25,7 @@ use std::rc::Rc;
 
 /// Copies between the host and images, or between images
 ///
-/// No mount and no root rights are needed. Sparse files stay sparse. DIR/. and IMAGE:/ name the contents of a
+/// A source in an image may be a pattern ('disk.img:/etc/*.conf'). No mount and no root rights are needed. Sparse files stay sparse. DIR/. and IMAGE:/ name the contents of a
 /// directory, not the directory itself. As a source, - is standard input, and as the target standard output.
 ///
 /// The contents of an image are not trusted: no file is ever written outside the target, device files are left out and
@@ -81,7 +82,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
         return older(args, number, &sources, &Location::parse(target));
     }
     let rt = Rt::real_time();
-    let copy = Copy { args, rt: &rt, many: sources.len() > 1, copied: Cell::default() };
+    let copy = Copy { args, rt: &rt, many: Cell::new(sources.len() > 1), copied: Cell::default() };
     let skipped = match Location::parse(target) {
         Location::Inside { image, path } => copy.to_image(&sources, &Inside { image, path })?,
         Location::Host(path) => copy.to_host(&sources, &path)?,
@@ -146,7 +147,7 @@ pub(super) fn into(args: &Args, opened: &Opened, spec: &ImageSpec, sources: &[Lo
     if args.version.is_some() {
         return Err(usage("cp: --version copies one file of an image to the host"));
     }
-    let copy = Copy { args, rt: &opened.rt, many: sources.len() > 1, copied: Cell::default() };
+    let copy = Copy { args, rt: &opened.rt, many: Cell::new(sources.len() > 1), copied: Cell::default() };
     let copied = sources.iter().map(|source| copy.one_inside(source, opened, spec, to));
     let skipped = copied.sum::<anyhow::Result<u64>>()?;
     Ok(if skipped == 0 { Status::DONE } else { Status(3) })
@@ -156,7 +157,7 @@ struct Copy<'a> {
     args: &'a Args,
     rt: &'a Rt,
     /// Several sources: the target must be a directory.
-    many: bool,
+    many: Cell<bool>,
     /// Files and bytes so far.
     copied: Cell<(u64, u64)>,
 }
@@ -224,8 +225,12 @@ impl Copy<'_> {
         let other = if rules.one_volume { None } else { Some(Opened::to_read(self.rt, &from)?) };
         self.rt.block_on(async {
             let fs = other.as_ref().map_or(opened.fs(), Opened::fs);
-            let source = self.inner_source(fs, &Inside { image: image.clone(), path: path.clone() }).await?;
-            self.one(source, &target().await?, rules).await
+            let mut skipped = 0;
+            for place in self.matched(fs, Inside { image: image.clone(), path: path.clone() }).await? {
+                let source = self.inner_source(fs, &place).await?;
+                skipped += self.one(source, &target().await?, rules).await?;
+            }
+            Ok(skipped)
         })
     }
 
@@ -280,12 +285,23 @@ impl Copy<'_> {
             let from = Opened::to_read(self.rt, &image::spec(image, self.args.start)?)?;
             let rules = Rules { from_image: true, to_host: true, ..self.rules() };
             skipped += self.rt.block_on(async {
-                let target = self.target_on_host(to).await?;
-                let source = self.inner_source(from.fs(), &Inside { image: image.clone(), path: path.clone() }).await?;
-                self.one(source, &target, rules).await
+                let mut skipped = 0;
+                for place in self.matched(from.fs(), Inside { image: image.clone(), path: path.clone() }).await? {
+                    let target = self.target_on_host(to).await?;
+                    let source = self.inner_source(from.fs(), &place).await?;
+                    skipped += self.one(source, &target, rules).await?;
+                }
+                anyhow::Ok(skipped)
             })?;
         }
         Ok(skipped)
+    }
+
+    /// What a source in an image names; several, if it is a pattern.
+    async fn matched(&self, fs: &Rc<Fs>, place: Inside) -> anyhow::Result<Vec<Inside>> {
+        let places = expand::places(fs, &place).await?;
+        self.many.set(self.many.get() || places.len() > 1);
+        Ok(places)
     }
 
     async fn one<S: FileSystem, D: FileSystem>(
@@ -317,7 +333,7 @@ impl Copy<'_> {
     async fn target_inside(&self, fs: &Rc<Fs>, to: &Inside) -> anyhow::Result<Target<Fs>> {
         match resolve(fs, &to.path, true).await {
             Ok(dir) if dir.is_dir() => return Ok(Target { dir, name: None }),
-            Ok(_) | Err(ordo_vfs::Error::Refused(Refusal::NotFound)) if !self.many => {}
+            Ok(_) | Err(ordo_vfs::Error::Refused(Refusal::NotFound)) if !self.many.get() => {}
             Ok(_) => return Err(ordo_vfs::Error::from(Refusal::NotDirectory).into()),
             Err(error) => return Err(error.into()),
         }
@@ -331,7 +347,7 @@ impl Copy<'_> {
             let dir = Held::root(&open_dir(to)?).await.with_context(shown)?;
             return Ok(Target { dir, name: None });
         }
-        if self.many {
+        if self.many.get() {
             return Err(ordo_vfs::Error::from(Refusal::NotDirectory)).with_context(shown);
         }
         // A link that the user names is followed; links below the target never are.

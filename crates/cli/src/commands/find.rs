@@ -1,5 +1,6 @@
 //! `ordo find`
 
+use crate::expand;
 use crate::image::{self, Start};
 use crate::listing::{self, FileJson};
 use crate::out::{Out, Outcome};
@@ -166,7 +167,11 @@ pub(crate) fn run(args: &Args) -> Outcome {
         let place = Inside::parse(argument);
         let status = image::read(&image::spec(&place.image, args.start)?, async |fs| {
             let mut found = Found { args, newer, out: &mut out, files: &mut files };
-            found.below(fs, &place).await
+            let mut worst = crate::out::Status::DONE;
+            for place in expand::places(fs, &place).await? {
+                worst = worst.worse(found.below(fs, &place).await?);
+            }
+            Ok(worst)
         })?;
         worst = worst.worse(status);
     }

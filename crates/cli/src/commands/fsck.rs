@@ -62,6 +62,9 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
     /// Of fsck(8); no effect
+    #[arg(short = 'v', hide = true, action = clap::ArgAction::Count)]
+    talkative: u8,
+    /// Of fsck(8); no effect
     #[arg(short = 'V', hide = true, action = clap::ArgAction::Count)]
     verbose: u8,
     /// Of fsck(8); no effect

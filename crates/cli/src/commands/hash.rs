@@ -11,6 +11,7 @@ use ordofs::path::{Held, resolve};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
+use std::io::IsTerminal;
 use std::rc::Rc;
 
 /// Bytes of one read.
@@ -77,6 +78,9 @@ async fn sum(fs: &Rc<Fs>, file: &Held<Fs>) -> ordo_vfs::Result<String> {
         }
         pieces.iter().for_each(|piece| hash.update(piece));
         at += read as u64;
+        if !std::io::stdout().is_terminal() {
+            crate::progress::add(read as u64);
+        }
     }
 }
 

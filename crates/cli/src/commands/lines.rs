@@ -4,6 +4,7 @@
 //! B2. A line that failed is named with its file and number. The lines before it are done, and the volume is clean.
 
 use super::{chmod, chown, cp, ln, mkdir, mv, rm, touch, truncate};
+use crate::expand;
 use crate::image::{ImageArg, Opened};
 use crate::interrupt::{self, Interrupted};
 use crate::out::{Outcome, Status, describe, say};
@@ -70,7 +71,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
     opened.close(outcome)
 }
 
-fn read(file: &std::path::Path) -> anyhow::Result<Vec<u8>> {
+pub(super) fn read(file: &std::path::Path) -> anyhow::Result<Vec<u8>> {
     let mut text = Vec::new();
     let read = match file.as_os_str().as_bytes() {
         b"-" => std::io::stdin().read_to_end(&mut text).map(drop),
@@ -156,8 +157,16 @@ impl Batch<'_> {
             Verb::Cp(_) | Verb::Mv(_) | Verb::Ln(_) => return Ok(Status::DONE),
         };
         let (mut worst, mut removed) = (Status::DONE, 0);
+        let mut all = Vec::new();
         for place in places {
             let place = self.inside(place)?;
+            all.extend(match verb {
+                // These make what does not exist, under the name that is given.
+                Verb::Mkdir(_) | Verb::Truncate(_) => vec![place],
+                _ => rt.block_on(expand::places(fs, &place))?,
+            });
+        }
+        for place in all {
             let status = rt.block_on(async {
                 match verb {
                     Verb::Mkdir(args) => mkdir::on(fs, &place, args).await,

@@ -1,7 +1,9 @@
 //! `ordo ls`
 
+use crate::expand;
 use crate::image::{self, Forensic, Start, Tally};
-use crate::listing::{self, FileJson};
+use crate::listing::{self, FileJson, Manner};
+use crate::names::Owners;
 use crate::out::{Out, Outcome};
 use crate::place::{Inside, join};
 use crate::rescue::deleted;
@@ -13,6 +15,8 @@ use std::ffi::OsString;
 use std::rc::Rc;
 
 /// Lists a directory of an image
+///
+/// A path may be a pattern, which the image's names are compared with: 'disk.img:/etc/*.conf'.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  ordo ls disk.img:/etc\n  ordo ls -lR disk.img@s1a:/ | less\n  ordo ls -R --json disk.img\n  ordo ls --deleted disk.img:/home"
@@ -37,6 +41,8 @@ pub(crate) struct Args {
     #[arg(long)]
     deleted: bool,
     #[command(flatten)]
+    manner: Manner,
+    #[command(flatten)]
     _forensic: Forensic,
     #[command(flatten)]
     start: Start,
@@ -52,11 +58,19 @@ pub(crate) fn run(args: &Args) -> Outcome {
         });
         return deleted::list(&places.collect::<anyhow::Result<Vec<_>>>()?, args.recursive, args.json);
     }
-    let mut lister = Lister { args, out: Out::new(), tally: Tally::new(), files: Vec::new(), first: true };
+    let mut lister = Lister { args, out: Out::new(), tally: Tally::new(), files: Vec::new(), first: true, many: false };
     for argument in &args.places {
         let place = Inside::parse(argument);
         let spec = image::spec(&place.image, args.start)?;
-        image::read(&spec, async |fs| lister.place(fs, &place).await)?;
+        image::read(&spec, async |fs| {
+            let places = expand::places(fs, &place).await?;
+            lister.many = args.places.len() > 1 || places.len() > 1;
+            let owners = if args.long { Owners::of(fs, args.manner.numeric).await? } else { Owners::default() };
+            for place in &places {
+                lister.place(fs, place, &owners).await?;
+            }
+            Ok(())
+        })?;
     }
     if args.json {
         lister.out.json(&lister.files)?;
@@ -71,17 +85,19 @@ struct Lister<'a> {
     tally: Tally,
     files: Vec<FileJson>,
     first: bool,
+    /// Several places: each directory has a heading.
+    many: bool,
 }
 
 type Child = (Vec<u8>, Held<Fs>);
 
 impl Lister<'_> {
-    async fn place(&mut self, fs: &Rc<Fs>, place: &Inside) -> anyhow::Result<()> {
+    async fn place(&mut self, fs: &Rc<Fs>, place: &Inside, owners: &Owners) -> anyhow::Result<()> {
         let Some(file) = self.tally.judge(&place.shown(), resolve(fs, &place.path, true).await) else { return Ok(()) };
         if !file.is_dir() {
-            return self.show(&[(place.path.clone(), file)], b"").await;
+            return self.show(&[(place.path.clone(), file)], b"", owners).await;
         }
-        let headed = self.args.recursive || self.args.places.len() > 1;
+        let headed = self.args.recursive || self.many;
         // On a damaged volume a directory may appear below itself, or in many places.
         let mut seen = BTreeSet::from([file.attr().ino]);
         let mut waiting = vec![(place.path.clone(), file)];
@@ -90,7 +106,7 @@ impl Lister<'_> {
             if headed && !self.args.json {
                 self.heading(&path)?;
             }
-            self.show(&children, &path).await?;
+            self.show(&children, &path, owners).await?;
             if !self.args.recursive {
                 break;
             }
@@ -126,7 +142,7 @@ impl Lister<'_> {
         self.out.line(":")
     }
 
-    async fn show(&mut self, children: &[Child], dir: &[u8]) -> anyhow::Result<()> {
+    async fn show(&mut self, children: &[Child], dir: &[u8], owners: &Owners) -> anyhow::Result<()> {
         let mut targets = Vec::with_capacity(children.len());
         for (name, file) in children {
             let wanted = self.args.long || self.args.json;
@@ -141,8 +157,9 @@ impl Lister<'_> {
             self.files.extend(files);
             return Ok(());
         }
-        let rows: Vec<_> =
-            children.iter().filter(|_| self.args.long).map(|(_, file)| listing::long(file.attr())).collect();
+        let zone = self.args.manner.clock.zone();
+        let long = children.iter().filter(|_| self.args.long);
+        let rows: Vec<_> = long.map(|(_, file)| listing::long(file.attr(), owners, &zone)).collect();
         let columns = text::table(0, &rows);
         let mut columns = columns.lines();
         for ((name, _), target) in children.iter().zip(&targets) {

@@ -44,10 +44,13 @@ pub(crate) fn run(args: &Args) -> Outcome {
 fn of_text(name: &str, section: &str, about: &str, text: &str) -> String {
     let escaped = text.replace('\\', "\\e").replace('-', "\\-");
     let page = format!(
-        ".TH {name} {section} \"\" OrdoFS OrdoFS\n.SH NAME\n{name} \\- {about}\n.SH DESCRIPTION\n{escaped}\n{SEE_ALSO}"
+        ".TH {name} {section} \"{DATE}\" OrdoFS OrdoFS\n.SH NAME\n{name} \\- {about}\n.SH DESCRIPTION\n{escaped}\n{SEE_ALSO}"
     );
     with_tables(&page)
 }
+
+/// When the pages were last gone through. Not the time of the build: the same source gives the same pages.
+const DATE: &str = "2026-11-27";
 
 const SEE_ALSO: &str = ".SH SEE ALSO\n.BR ordo (8),\n.BR ordo\\-images (5),\n.BR ordo\\-schemes (7)\n";
 
@@ -83,7 +86,13 @@ fn below(dir: &Path, command: &clap::Command, called: &str) -> anyhow::Result<()
 
 fn write(dir: &Path, command: &clap::Command, name: &str) -> anyhow::Result<()> {
     let mut page = Vec::new();
-    Man::new(command.clone()).title(name).section("8").source("OrdoFS").manual("OrdoFS").render(&mut page)?;
+    Man::new(command.clone())
+        .title(name)
+        .section("8")
+        .date(DATE)
+        .source("OrdoFS")
+        .manual("OrdoFS")
+        .render(&mut page)?;
     let page = with_tables(&String::from_utf8_lossy(&page)) + SEE_ALSO;
     put(dir, &format!("{name}.8"), page.as_bytes())
 }

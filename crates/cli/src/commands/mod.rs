@@ -19,6 +19,8 @@ pub(crate) mod df;
 pub(crate) mod disks;
 pub(crate) mod find;
 pub(crate) mod fsck;
+pub(crate) mod getfacl;
+pub(crate) mod getfattr;
 pub(crate) mod hash;
 pub(crate) mod info;
 pub(crate) mod lines;
@@ -39,6 +41,8 @@ pub(crate) mod rm;
 pub(crate) mod scan;
 pub(crate) mod schemes;
 pub(crate) mod scrub;
+pub(crate) mod setfacl;
+pub(crate) mod setfattr;
 #[cfg(feature = "laboratory")]
 pub(crate) mod sim;
 pub(crate) mod stat;

@@ -1,9 +1,10 @@
 //! `ordo rm`
 
+use crate::expand::{self, NoMatch};
 use crate::image::{self, Start};
 use crate::interrupt;
 use crate::out::{Outcome, Status};
-use crate::place::{Inside, join};
+use crate::place::{Inside, join, last_name};
 use crate::text;
 use anyhow::Context;
 use ordo_vfs::{FileSystem, Name, Refusal};
@@ -14,7 +15,7 @@ use std::rc::Rc;
 
 /// Removes files of an image
 ///
-/// Ctrl-C and SIGTERM end it between two files; the volume is left clean, and a line says how many are removed.
+/// A path may be a pattern ('disk.img:/var/log/*.gz'). Ctrl-C and SIGTERM end it between two files; the volume is left clean, and a line says how many are removed.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  ordo rm disk.img:/tmp/core\n  ordo rm -r disk.img:/var/cache")]
 pub(crate) struct Args {
@@ -44,7 +45,14 @@ fn remove_all(args: &Args, count: &mut u64) -> Outcome {
         let spec = image::spec(&place.image, args.start)?;
         image::change(&spec, async |fs| {
             interrupt::check()?;
-            on(fs, &place, args, count).await
+            let places = match expand::places(fs, &place).await {
+                Err(error) if args.force && error.is::<NoMatch>() => Vec::new(),
+                places => places?,
+            };
+            for place in &places {
+                on(fs, place, args, count).await?;
+            }
+            Ok(Status::DONE)
         })?;
     }
     Ok(Status::DONE)
@@ -78,6 +86,7 @@ impl Frame {
 
 /// Removes a file, or a tree from its leaves up.
 async fn remove(fs: &Rc<Fs>, path: &[u8], recursive: bool, count: &mut u64) -> anyhow::Result<()> {
+    anyhow::ensure!(!last_name(path).is_empty(), "the root directory cannot be removed; name what is in it ('/*')");
     let (above, name) = parent(fs, path).await?;
     let file = above.lookup(name.bytes()).await?;
     if !file.is_dir() {

@@ -1,11 +1,12 @@
 //! `ordo stat`
 
 use crate::image::{self, Forensic, Start};
-use crate::listing::{self, FileJson};
+use crate::listing::{self, Clock, FileJson};
 use crate::out::{Out, Outcome, Status};
 use crate::place::Inside;
 use crate::text;
 use anyhow::Context;
+use jiff::tz::TimeZone;
 use ordo_vfs::{Attr, Stamp};
 use ordofs::ImageSpec;
 use ordofs::disk::FileOptions;
@@ -30,6 +31,8 @@ pub(crate) struct Args {
     /// One JSON list
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    clock: Clock,
     #[command(flatten)]
     _forensic: Forensic,
     #[command(flatten)]
@@ -84,7 +87,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
             files.push(FileAndCopies { file, copies });
             continue;
         }
-        out.bytes(describe(&place.path, &attr, target.as_deref()).as_bytes())?;
+        out.bytes(describe(&place.path, &attr, target.as_deref(), &args.clock.zone()).as_bytes())?;
         for Copies { lbn, size, at } in copies.iter().flatten() {
             let places: Vec<_> = at.iter().map(u64::to_string).collect();
             out.bytes(format!(" Block: {lbn}\t{size} bytes at byte {}\n", places.join(", ")).as_bytes())?;
@@ -97,7 +100,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
     Ok(Status::DONE)
 }
 
-fn describe(path: &[u8], attr: &Attr, target: Option<&[u8]>) -> String {
+fn describe(path: &[u8], attr: &Attr, target: Option<&[u8]>, zone: &TimeZone) -> String {
     let target = target.map(|target| format!(" -> {}", text::escape(target))).unwrap_or_default();
     let device = match attr.kind.is_device() {
         true => {
@@ -106,7 +109,10 @@ fn describe(path: &[u8], attr: &Attr, target: Option<&[u8]>) -> String {
         }
         false => String::new(),
     };
-    let stamp = |stamp: Stamp| format!("{}.{:09} +0000", text::time(stamp.secs), stamp.nanos);
+    let stamp = |stamp: Stamp| {
+        let (time, offset) = (text::time_in(stamp.secs, zone), text::offset_in(stamp.secs, zone));
+        format!("{time}.{:09} {offset}", stamp.nanos)
+    };
     let flags = listing::flags(attr.flags);
     let lines = [
         format!("  File: {}{target}", text::escape(path)),

@@ -3,10 +3,11 @@
 use crate::image::{self, ImageArg};
 use crate::out::{Outcome, Status, print, usage};
 use crate::{size, text};
-use ordofs::{Acls, JournalChange, TuneError, Tuning};
+use ordofs::{Acls, JournalChange, TuneError, Tuning, VolumeId};
 use serde::Serialize;
 
-/// Changes settings of a volume: soft updates, journal, log, check hashes, access control lists, label, reserve
+/// Changes settings of a volume: soft updates, journal, log, check hashes, access control lists, label, id,
+/// reserve
 ///
 /// The volume must be clean and not mounted. Options, joined by commas:
 ///
@@ -28,12 +29,15 @@ use serde::Serialize;
 /// acls=off|posix|nfs4: which access control lists apply to the files of a UFS2 (mounts obey POSIX.1e's, cp -a and
 /// rsync -A keep them). With nfs4, which FreeBSD obeys, OrdoFS only reads the volume. Stored lists are not removed.
 ///
+/// id=random|HEX: the volume's id, 16 digits, by which FreeBSD names it in /dev/ufsid (ordo info shows it). Of two copies
+/// of a volume one needs another id.
+///
 /// label=NAME: at most 31 bytes. minfree=PERCENT: the space that only root may use.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  ordo tune -o journal=on disk.img\n  ordo tune -o label=home,minfree=5 disk.img\n  \
     ordo tune -o log=on disk.img\n  ordo tune -o check-hashes=off disk.img\n  \
-    ordo tune -o acls=posix disk.img\n  \
+    ordo tune -o acls=posix disk.img\n  ordo tune -o id=random copy.img\n  \
     ordo tune -o journal=off,softupdates=off disk.img@s1a\n  ordo tune -o suj=16M --json disk.img"
 )]
 pub(crate) struct Args {
@@ -123,25 +127,38 @@ fn parse(options: &[String]) -> Result<Tuning, String> {
                 });
             }
             "label" => tuning.label = Some(value.to_owned()),
+            "id" => tuning.id = Some(volume_id(value)?),
             "minfree" => {
                 let percent = value.strip_suffix('%').unwrap_or(value).parse();
                 tuning.minfree = Some(percent.map_err(|_| format!("{value:?} is no percentage"))?);
             }
             _ => {
                 return Err(format!(
-                    "no option {name:?}; there are softupdates, journal, log, active, check-hashes, acls, label, minfree"
+                    "no option {name:?}; there are softupdates, journal, log, active, check-hashes, acls, id, label, minfree"
                 ));
             }
         }
     }
     match tuning == Tuning::default() {
-        true => {
-            Err("nothing to change; give -o softupdates=, journal=, log=, active=, check-hashes=, acls=, label= or \
+        true => Err(
+            "nothing to change; give -o softupdates=, journal=, log=, active=, check-hashes=, acls=, id=, label= or \
                  minfree="
-                .into())
-        }
+                .into(),
+        ),
         false => Ok(tuning),
     }
+}
+
+fn volume_id(text: &str) -> Result<VolumeId, String> {
+    if text == "random" {
+        return Ok(VolumeId::Random);
+    }
+    let wrong = || format!("id is random or 16 hexadecimal digits, as ordo info shows it, not {text:?}");
+    let half = |range| {
+        let digits = text.get(range).filter(|digits: &&str| digits.bytes().all(|b| b.is_ascii_hexdigit()));
+        digits.and_then(|digits| u32::from_str_radix(digits, 16).ok()).ok_or_else(wrong)
+    };
+    if text.len() == 16 { Ok(VolumeId::Is([half(0..8)?, half(8..16)?])) } else { Err(wrong()) }
 }
 
 fn switch(name: &str, value: &str) -> Result<bool, String> {
@@ -171,9 +188,11 @@ mod tests {
             active: Some(JournalChange::Off),
             check_hashes: Some(true),
             acls: Some(Acls::Posix),
+            id: Some(VolumeId::Is([0x65a1, 0xdead_beef])),
         };
         let options = "softupdates=off,suj=off,label=a=b,minfree=5%,log=on,active=off,check-hashes=on,acls=posix";
-        assert_eq!(said(options), Ok(all));
+        let options = format!("{options},id=000065a1deadbeef");
+        assert_eq!(said(&options), Ok(all));
         let log = |options| said(options).map(|tuning| tuning.log);
         assert_eq!(log("log=off"), Ok(Some(JournalChange::Off)));
         assert_eq!(log("log=1M"), Ok(Some(JournalChange::On(Some(1 << 20)))));
@@ -181,9 +200,18 @@ mod tests {
         let journal = |options| said(options).map(|tuning| tuning.journal);
         assert_eq!(journal("journal=on"), Ok(Some(JournalChange::On(None))));
         assert_eq!(journal("journal=8M"), Ok(Some(JournalChange::On(Some(8 << 20)))));
-        for wrong in
-            ["", "journal", "journal=maybe", "softupdates=1", "check-hashes=yes", "minfree=x", "size=3", "acls=2"]
-        {
+        for wrong in [
+            "",
+            "journal",
+            "journal=maybe",
+            "softupdates=1",
+            "check-hashes=yes",
+            "minfree=x",
+            "size=3",
+            "acls=2",
+            "id=1",
+            "id=+00065a1deadbeef",
+        ] {
             assert!(said(wrong).is_err(), "{wrong}");
         }
     }

@@ -174,6 +174,7 @@ impl<'a> Recovery<'a> {
         self.attributes(path, inode)?;
         self.host.finish(path, &file, &inode.dinode)?;
         self.report.bytes += bytes;
+        crate::progress::add(bytes);
         match gaps.is_empty() {
             true => self.report.whole += 1,
             false => self.report.gaps(path, inode.ino.0, gaps),

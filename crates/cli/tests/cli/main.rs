@@ -26,5 +26,6 @@ mod report;
 mod rescued;
 mod resized;
 mod sim;
+mod tools;
 mod tuned;
 mod worked;

@@ -122,7 +122,7 @@ pub use options::{COMMIT, DEFAULT_SCHEME, Engine, MountOptions, default_scheme};
 pub use placement::{Class, Part, Placement, Tenth};
 pub use rescue::{Damaged, Described, open_damaged};
 pub use resize::{ResizeError, Resized, resize, resize_on};
-pub use tune::{Acls, JournalChange, TuneError, Tuned, Tuning};
+pub use tune::{Acls, JournalChange, TuneError, Tuned, Tuning, VolumeId};
 pub use unread::UnreadLog;
 
 pub use ordo_active::Scrubbed;

@@ -256,6 +256,12 @@ impl Superblock {
         text(&self.fields.volname)
     }
 
+    /// The volume's id in the form in which FreeBSD names it in `/dev/ufsid`.
+    pub fn ufsid(&self) -> String {
+        let [first, second] = self.fields.id;
+        format!("{first:08x}{second:08x}")
+    }
+
     /// The last mount point.
     pub fn last_mount_point(&self) -> String {
         text(&self.fields.fsmnt)

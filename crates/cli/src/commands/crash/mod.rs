@@ -38,7 +38,7 @@ use std::path::PathBuf;
 /// A shard of one script, or of several by name, is a part of the images, by their fingerprint. A shard of seq1 to
 /// seq3, moves1 to moves3 and random is a part of the scripts; there, distinct images are counted in groups of 32
 /// scripts.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 #[command(
     after_help = "Examples:\n  ordo crash --workload mixed\n  ordo crash --scheme async --workload rename,create\n  \
     ordo crash --workload all --disk honest --states 20000 --json\n  \
@@ -49,7 +49,7 @@ use std::path::PathBuf;
     Exit status: 0 no violation, 1 a violation."
 )]
 pub(crate) struct Args {
-    /// The scheme (ordo schemes) [default: softupdates]
+    /// The scheme (ordo schemes), or several, joined by commas: one after the other [default: softupdates]
     #[arg(long)]
     scheme: Option<String>,
     /// The layout of the volume [default: ffs]
@@ -183,6 +183,15 @@ impl Args {
 
 /// Runs the requested mode.
 pub(crate) fn run(args: &Args) -> Outcome {
+    if let Some(schemes) = args.scheme.as_ref().filter(|schemes| schemes.contains(',')) {
+        if args.json {
+            return Err(usage("--json is one document, and so of one scheme"));
+        }
+        return schemes.split(',').try_fold(Status::DONE, |worst, scheme| {
+            crate::out::print(|out| out.line(format!("== {scheme}")))?;
+            Ok(worst.worse(run(&Args { scheme: Some(scheme.to_owned()), ..args.clone() })?))
+        });
+    }
     args.check()?;
     if args.list_rules {
         lists::rules(args)

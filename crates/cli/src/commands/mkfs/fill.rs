@@ -172,6 +172,7 @@ impl<'t> Filler<'t> {
             let mut rest = &piece[..len];
             while !rest.is_empty() {
                 let written = self.fs.write(&self.who, to.node(), extent.at + done, rest).await?;
+                crate::progress::add(written.into());
                 rest = rest.get(written as usize..).unwrap_or_default();
                 done += u64::from(written);
             }

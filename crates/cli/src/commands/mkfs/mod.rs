@@ -165,6 +165,9 @@ pub(crate) fn run(args: &Args) -> Outcome {
         build::run(args, &spec, tree)?;
         return args.show();
     }
+    if args.size.is_none() && !is_url(&spec) && !spec.path.exists() {
+        return Err(usage(format!("{spec}: there is no such file; give --size to make it")));
+    }
     match (args.size, spec.part.is_none() && spec.offset.is_none() && plain) {
         (Some(size), true) if !is_url(&spec) => {
             // An error here concerns the shape, not the file: the user must change the arguments.

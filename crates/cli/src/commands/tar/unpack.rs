@@ -233,6 +233,7 @@ impl Unpacker<'_> {
             }
             while !rest.is_empty() {
                 let written = self.rt.block_on(self.fs.write(&image::owner(), file.node(), at, rest))?;
+                crate::progress::add(written.into());
                 at += u64::from(written);
                 rest = rest.get(written as usize..).unwrap_or_default();
             }

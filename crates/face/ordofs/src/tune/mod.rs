@@ -18,6 +18,7 @@ use ordo_ondisk::superblock::fields::{SbFields, flag};
 use ordo_ondisk::superblock::search::Copy;
 use ordo_ondisk::{ByteOff, Dialect, Format, Refused, Superblock};
 use ordo_rt::Rt;
+use std::hash::{BuildHasher, RandomState};
 use std::rc::Rc;
 
 /// A change of the journal of soft updates.
@@ -61,6 +62,17 @@ pub struct Tuning {
     pub check_hashes: Option<bool>,
     /// Which access control lists apply.
     pub acls: Option<Acls>,
+    /// The volume's id, by which FreeBSD names it in `/dev/ufsid`.
+    pub id: Option<VolumeId>,
+}
+
+/// A new id of a volume.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum VolumeId {
+    /// The time in the first half, chance in the second, as newfs makes it.
+    Random,
+    /// These two halves.
+    Is([u32; 2]),
 }
 
 /// The access control lists of a volume's files.
@@ -77,7 +89,7 @@ pub enum Acls {
 /// A requested change, with the old and the new value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tuned {
-    /// `softupdates`, `journal`, `log`, `active`, `label`, `minfree`, `check-hashes` or `acls`.
+    /// `softupdates`, `journal`, `log`, `active`, `label`, `minfree`, `check-hashes`, `acls` or `id`.
     pub what: &'static str,
     /// The old value.
     pub was: String,
@@ -213,7 +225,11 @@ impl Tuning {
             None => {}
         }
         let was_active = self.change_active(rt, &disk, &before)?;
-        change_superblock(rt, &disk, |f| self.put(f))?;
+        let id = self.id.map(|id| chosen(rt, id));
+        change_superblock(rt, &disk, |f| {
+            self.put(f);
+            f.id = id.unwrap_or(f.id);
+        })?;
         if let Some(on) = self.check_hashes {
             hashes::switch(rt, &disk, on)?;
         }
@@ -338,9 +354,19 @@ impl Tuning {
             one("label", self.label.is_some(), &Superblock::label),
             one("minfree", self.minfree.is_some(), &|sb| sb.fields.minfree.to_string()),
             one("acls", self.acls.is_some(), &acls_of),
+            one("id", self.id.is_some(), &Superblock::ufsid),
             one("check-hashes", self.check_hashes.is_some(), &|sb| on(sb.features().hashes)),
         ];
         all.into_iter().flatten().collect()
+    }
+}
+
+/// The halves of a new id.
+fn chosen(rt: &Rt, id: VolumeId) -> [u32; 2] {
+    match id {
+        VolumeId::Is(halves) => halves,
+        // OK to cut: newfs, too, takes the low half of the time. A `RandomState` has a seed of its own.
+        VolumeId::Random => [rt.wall().0 as u32, RandomState::new().hash_one(rt.wall()) as u32],
     }
 }
 
