@@ -14,7 +14,7 @@ mod args;
 mod bench;
 mod commands;
 mod copy;
-#[cfg(feature = "laboratory")]
+#[cfg(feature = "demo")]
 mod demo;
 mod glob;
 mod image;

@@ -25,5 +25,6 @@ mod report;
 mod rescued;
 mod resized;
 mod sim;
+mod toured;
 mod tuned;
 mod worked;
