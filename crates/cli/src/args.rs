@@ -84,7 +84,7 @@ enum Command {
     Trace(trace::Args),
     #[cfg(feature = "laboratory")]
     Report(report::Args),
-    #[cfg(feature = "laboratory")]
+    #[cfg(feature = "demo")]
     Demo(demo::Args),
     #[command(hide = true)]
     Man(man::Args),
@@ -157,7 +157,7 @@ impl Cli {
             Command::Trace(args) => trace::run(args),
             #[cfg(feature = "laboratory")]
             Command::Report(args) => report::run(args),
-            #[cfg(feature = "laboratory")]
+            #[cfg(feature = "demo")]
             Command::Demo(args) => demo::run(args),
             Command::Man(args) => man::run(args),
             Command::Completions(args) => completions::run(args),

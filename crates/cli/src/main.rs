@@ -17,7 +17,7 @@ mod bench;
 mod commands;
 mod complete;
 mod copy;
-#[cfg(feature = "laboratory")]
+#[cfg(feature = "demo")]
 mod demo;
 mod expand;
 mod glob;

@@ -12,7 +12,7 @@ pub(crate) mod completions;
 pub(crate) mod cp;
 #[cfg(feature = "laboratory")]
 pub(crate) mod crash;
-#[cfg(feature = "laboratory")]
+#[cfg(feature = "demo")]
 pub(crate) mod demo;
 pub(crate) mod df;
 #[cfg(feature = "laboratory")]

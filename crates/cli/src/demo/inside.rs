@@ -1,16 +1,19 @@
 //! A leg of the tour in this process, for systems where nothing can be mounted.
 
-use super::material::Tree;
-use super::{Leg, VOLUME, thread_cpu, timed};
+use super::amount::Amount;
+use super::leg::Leg;
+use super::material::{PAK, Tree};
+use super::{VOLUME, thread_cpu, timed};
 use crate::bench::bed::{Fresh, NewSize};
 use anyhow::Context;
+use ordo_vfs::{FileSystem, Name, RenameMode};
 use ordo_workload::Session;
 use ordofs::rt::Rt;
 use ordofs::{Fs, MountOptions};
 use std::path::Path;
 
-/// Copies the tree in, and copies and removes it again.
-pub(crate) fn leg(scratch: &Path, scheme: &str, tree: &Tree) -> anyhow::Result<Leg> {
+/// Copies the tree in, copies and removes it again, and replaces files as an editor saves them.
+pub(crate) fn leg(scratch: &Path, scheme: &str, tree: &Tree, amount: &Amount) -> anyhow::Result<Leg> {
     let rt = Rt::real_time();
     let image = scratch.join(format!("{scheme}.img"));
     let options = MountOptions { scheme: Some(scheme.to_owned()), ..MountOptions::default() };
@@ -21,6 +24,8 @@ pub(crate) fn leg(scratch: &Path, scheme: &str, tree: &Tree) -> anyhow::Result<L
     leg.copy = timed(&rt, || rt.block_on(copy(&session, tree, "tree")))?;
     rt.block_on(copy(&session, tree, "again"))?;
     leg.remove = timed(&rt, || rt.block_on(session.remove_tree("again")).context("removing the second copy"))?;
+    let seconds = timed(&rt, || rt.block_on(replace(mounted.fs(), &session, amount.transactions)))?;
+    leg.replaced = Some(f64::from(amount.transactions) / seconds.max(1e-9));
     leg.unmount = timed(&rt, || Ok(rt.block_on(mounted.unmount())?))?;
     leg.set_cost(requests.get(), thread_cpu() - before);
     rt.drop_tasks();
@@ -37,6 +42,19 @@ async fn copy(session: &Session<'_, Fs>, tree: &Tree, to: &str) -> anyhow::Resul
             session.mkdir_all(above).await.with_context(|| above.to_owned())?;
         }
         session.write_file(&path, &std::fs::read(tree.root.join(file))?).await.with_context(|| path.clone())?;
+    }
+    Ok(())
+}
+
+/// Writes a file beside the old one, makes it durable, and gives it the old one's name.
+async fn replace(fs: &Fs, session: &Session<'_, Fs>, times: u32) -> anyhow::Result<()> {
+    let (new, saved) = (Name::new(b"new")?, Name::new(b"saved")?);
+    for n in 0..times as usize {
+        session.write_file("new", PAK[n % PAK.len()].1.as_bytes()).await?;
+        let file = session.resolve("new").await?;
+        fs.fsync(file.node(), false).await?;
+        let root = session.root().await?;
+        fs.rename(root.node(), new, root.node(), saved, RenameMode::Replace).await?;
     }
     Ok(())
 }

@@ -1,14 +1,30 @@
-//! The material of the tour, if this machine has it: a real tree, SQLite's source, a C compiler.
+//! The material of the tour: a tree of files and the source of an archiver, both in this program; a C compiler, if the
+//! machine has one.
 
-use std::collections::VecDeque;
+use anyhow::Context;
+use ordofs::rt::Rng;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Limits of the tree: the tour should take two minutes.
-const FILES_MAX: usize = 4000;
-const BYTES_MAX: u64 = 48 << 20;
+/// The archiver `pak`: its headers and sources. `main` and `tests` each make a program of the others.
+pub(crate) const PAK: [(&str, &str); 9] = [
+    ("pak.h", include_str!("pak/pak.h")),
+    ("buf.c", include_str!("pak/buf.c")),
+    ("crc.c", include_str!("pak/crc.c")),
+    ("bits.c", include_str!("pak/bits.c")),
+    ("huffman.c", include_str!("pak/huffman.c")),
+    ("lz.c", include_str!("pak/lz.c")),
+    ("archive.c", include_str!("pak/archive.c")),
+    ("main.c", include_str!("pak/main.c")),
+    ("tests.c", include_str!("pak/tests.c")),
+];
 
-/// The files of a tree, each with its path below the tree's root and its size; directories above them are implied.
+/// Files of a directory of the tree.
+const A_DIRECTORY: usize = 20;
+/// The largest file of the tree, in bytes; most are much smaller.
+const LARGEST: u64 = 96 << 10;
+
+/// The files of a tree, each with its path below the tree's root; directories above them are implied.
 #[derive(Debug)]
 pub(crate) struct Tree {
     pub(crate) root: PathBuf,
@@ -17,36 +33,29 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
-    /// The first tree that exists: the sources of Rust packages, otherwise the system's C headers.
-    pub(crate) fn find() -> Option<Tree> {
-        let sources = registry().into_iter();
-        sources.chain([PathBuf::from("/usr/include")]).map(|root| Tree::of(&root)).find(|tree| tree.files.len() > 100)
-    }
-
-    /// Plain files below `root` in the order of their names, up to the bounds.
-    fn of(root: &Path) -> Tree {
+    /// Makes a tree of `files` files below `root`: text of `pak`, in sizes as in a tree of sources. The same number
+    /// gives the same tree.
+    ///
+    /// # Errors
+    /// Of the first file that cannot be written.
+    pub(crate) fn make(root: &Path, files: usize) -> anyhow::Result<Tree> {
+        let text: Vec<u8> = PAK.iter().flat_map(|(_, text)| text.bytes()).collect();
+        let mut random = Rng::new(files as u64);
         let mut tree = Tree { root: root.to_owned(), files: Vec::new(), bytes: 0 };
-        let mut waiting = VecDeque::from([PathBuf::new()]);
-        while let Some(dir) = waiting.pop_front() {
-            // What cannot be read is not copied either.
-            let Ok(entries) = std::fs::read_dir(root.join(&dir)) else { continue };
-            let mut entries: Vec<_> = entries.flatten().collect();
-            entries.sort_by_key(std::fs::DirEntry::file_name);
-            for entry in entries {
-                let Ok(kind) = entry.metadata() else { continue };
-                let path = dir.join(entry.file_name());
-                if kind.is_dir() {
-                    waiting.push_back(path);
-                } else if kind.is_file() && kind.len() < 1 << 20 {
-                    if tree.files.len() == FILES_MAX || tree.bytes + kind.len() > BYTES_MAX {
-                        return tree;
-                    }
-                    tree.bytes += kind.len();
-                    tree.files.push(path);
-                }
-            }
+        for n in 0..files {
+            let name = PathBuf::from(format!("part{}/d{}/f{n}.c", n / A_DIRECTORY % 7, n / A_DIRECTORY));
+            let path = root.join(&name);
+            let above = path.parent().context("a file of the tree lies in a directory")?;
+            std::fs::create_dir_all(above)?;
+            // Of three numbers the product: many small files, and few large ones.
+            let part = (0..3).fold(LARGEST, |len, _| len * random.below(1000) / 1000);
+            let from = random.below(text.len() as u64) as usize;
+            let bytes: Vec<u8> = text.iter().cycle().skip(from).take(part as usize).copied().collect();
+            std::fs::write(&path, bytes).with_context(|| path.display().to_string())?;
+            tree.bytes += part;
+            tree.files.push(name);
         }
-        tree
+        Ok(tree)
     }
 
     /// Copies it below `to`, which is made.
@@ -66,25 +75,9 @@ impl Tree {
     }
 }
 
-/// Where cargo keeps the sources of packages.
-fn registry() -> Option<PathBuf> {
-    let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
-    let home = home.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo")))?;
-    let mut sources: Vec<_> = std::fs::read_dir(home.join("registry/src")).ok()?.flatten().map(|e| e.path()).collect();
-    sources.sort();
-    sources.into_iter().next()
-}
-
-/// The directory with SQLite in one file, from the package libsqlite3-sys.
-pub(crate) fn sqlite() -> Option<PathBuf> {
-    let packages = std::fs::read_dir(registry()?).ok()?.flatten().map(|entry| entry.path());
-    let mut found: Vec<_> = packages
-        .filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("libsqlite3-sys-")))
-        .map(|path| path.join("sqlite3"))
-        .filter(|path| path.join("sqlite3.c").is_file() && path.join("sqlite3.h").is_file())
-        .collect();
-    found.sort();
-    found.pop()
+/// A C compiler in the search path.
+pub(crate) fn compiler() -> Option<PathBuf> {
+    ["cc", "gcc", "clang"].into_iter().find_map(program)
 }
 
 /// A program in the search path.
@@ -98,19 +91,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tree_is_copied_as_it_is_listed() {
-        let from = tempfile::tempdir().unwrap();
-        std::fs::create_dir_all(from.path().join("a/b")).unwrap();
-        for name in ["a/b/y", "a/x", "z"] {
-            std::fs::write(from.path().join(name), name).unwrap();
+    fn a_tree_is_the_same_each_time_and_is_copied_as_it_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let [one, two, copy] = ["one", "two", "copy"].map(|name| dir.path().join(name));
+        let (tree, again) = (Tree::make(&one, 130).unwrap(), Tree::make(&two, 130).unwrap());
+        assert_eq!((tree.files.len(), tree.bytes, &tree.files), (130, again.bytes, &again.files));
+        tree.copy(&copy).unwrap();
+        for file in &tree.files {
+            let bytes = std::fs::read(one.join(file)).unwrap();
+            assert!(
+                bytes == std::fs::read(two.join(file)).unwrap() && bytes == std::fs::read(copy.join(file)).unwrap()
+            );
         }
-        std::os::unix::fs::symlink("/etc", from.path().join("link")).unwrap();
-        let tree = Tree::of(from.path());
-        assert_eq!((tree.files.len(), tree.bytes), (3, 9));
-        let to = tempfile::tempdir().unwrap();
-        tree.copy(&to.path().join("copy")).unwrap();
-        assert_eq!(std::fs::read_to_string(to.path().join("copy/a/b/y")).unwrap(), "a/b/y");
-        assert!(!to.path().join("copy/link").exists());
+        assert!(tree.bytes > 130 * 1000, "{}", tree.bytes);
     }
 
     #[test]

@@ -1,24 +1,24 @@
 //! A leg of the tour on a mounted volume, with ordinary programs.
 
-use super::material::Tree;
+use super::amount::Amount;
+use super::bank::Bank;
+use super::leg::Leg;
+use super::material::{PAK, Tree};
 use super::served::Served;
-use super::{Leg, TRANSACTIONS, timed};
+use super::timed;
 use anyhow::{Context, bail};
 use ordofs::rt::Rt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
 
-const BANK: &str = include_str!("bank.c");
-
-/// The requirements for compiling SQLite.
-pub(crate) struct Build {
-    pub(crate) compiler: PathBuf,
-    /// Where `sqlite3.c` is.
-    pub(crate) source: PathBuf,
-}
-
-/// Copies the tree in, copies and removes it again, builds SQLite, and runs bank transactions with it.
-pub(crate) fn leg(scratch: &Path, scheme: &str, tree: &Tree, build: Option<&Build>) -> anyhow::Result<Leg> {
+/// Copies the tree in, copies and removes it again, builds and runs the archiver, and runs bank transactions.
+pub(crate) fn leg(
+    scratch: &Path,
+    scheme: &str,
+    tree: &Tree,
+    compiler: Option<&Path>,
+    amount: &Amount,
+) -> anyhow::Result<Leg> {
     let rt = Rt::real_time();
     let (image, dir) = (scratch.join(format!("{scheme}.img")), scratch.join("mnt"));
     let served = Served::start(&image, &dir, scheme)?;
@@ -26,10 +26,19 @@ pub(crate) fn leg(scratch: &Path, scheme: &str, tree: &Tree, build: Option<&Buil
     leg.copy = timed(&rt, || tree.copy(&dir.join("tree")).context("copying the tree in"))?;
     tree.copy(&dir.join("again")).context("copying the tree again")?;
     leg.remove = timed(&rt, || std::fs::remove_dir_all(dir.join("again")).context("removing the second copy"))?;
-    if let Some(build) = build {
-        leg.build = Some(timed(&rt, || build.run(&dir))?);
-        leg.transactions = Some(f64::from(TRANSACTIONS) / bank(&dir)?);
+    if let Some(compiler) = compiler {
+        leg.build = Some(timed(&rt, || {
+            build(compiler, &dir)?;
+            leg.checks = Some(test(&dir)?);
+            pack(&dir, tree)
+        })?);
     }
+    let bank = Bank::found(&dir.join("bank.db"))?;
+    let seconds = timed(&rt, || Ok((1..=amount.transactions).try_for_each(|n| bank.transfer(n))?))?;
+    leg.transactions = Some(f64::from(amount.transactions) / seconds.max(1e-9));
+    let books = bank.books()?;
+    anyhow::ensure!(books.wrong.is_none(), "the database is damaged: {:?}", books.wrong);
+    drop(bank);
     let mut cost = None;
     leg.unmount = timed(&rt, || {
         cost = Some(served.stop()?);
@@ -43,31 +52,54 @@ pub(crate) fn leg(scratch: &Path, scheme: &str, tree: &Tree, build: Option<&Buil
     Ok(leg)
 }
 
-impl Build {
-    /// Copies the source in and compiles it there.
-    fn run(&self, dir: &Path) -> anyhow::Result<()> {
-        let place = dir.join("sqlite");
-        std::fs::create_dir(&place)?;
-        for name in ["sqlite3.c", "sqlite3.h"] {
-            std::fs::copy(self.source.join(name), place.join(name)).context("copying SQLite's source in")?;
-        }
-        std::fs::write(place.join("bank.c"), BANK)?;
-        let mut compile = Command::new(&self.compiler);
-        compile.args(["-O0", "-w", "-DSQLITE_THREADSAFE=0", "-DSQLITE_OMIT_LOAD_EXTENSION", "-o", "bank"]);
-        compile.args(["bank.c", "sqlite3.c", "-lm"]).current_dir(&place).env("TMPDIR", &place);
-        finished(&mut compile).map(drop)
+/// Writes the archiver's source and compiles it there, file by file, as a Makefile would.
+fn build(compiler: &Path, dir: &Path) -> anyhow::Result<()> {
+    let place = dir.join("pak");
+    std::fs::create_dir(&place)?;
+    for (name, text) in PAK {
+        std::fs::write(place.join(name), text).with_context(|| format!("writing {name}"))?;
     }
+    let compile = |arguments: &[&str]| {
+        let mut command = Command::new(compiler);
+        finished(command.args(arguments).current_dir(&place).env("TMPDIR", &place)).map(drop)
+    };
+    let sources = PAK.iter().filter_map(|(name, _)| name.strip_suffix(".c"));
+    let mut parts = Vec::new();
+    for name in sources {
+        compile(&["-O1", "-c", "-o", &format!("{name}.o"), &format!("{name}.c")])?;
+        parts.push(format!("{name}.o"));
+    }
+    for (program, other) in [("pak", "tests.o"), ("tests", "main.o")] {
+        let parts = parts.iter().map(String::as_str).filter(|part| *part != other);
+        compile(&["-o", program].into_iter().chain(parts).collect::<Vec<_>>())?;
+    }
+    Ok(())
 }
 
-/// Seconds of all transactions.
-fn bank(dir: &Path) -> anyhow::Result<f64> {
-    let mut run = Command::new(dir.join("sqlite/bank"));
-    run.arg(dir.join("bank.db")).arg(TRANSACTIONS.to_string()).current_dir("/");
-    let said = String::from_utf8_lossy(&finished(&mut run)?.stdout).into_owned();
-    said.trim().parse().with_context(|| format!("the database said {said:?}"))
+/// Runs the archiver's own tests on the volume; returns the number of their checks.
+fn test(dir: &Path) -> anyhow::Result<u32> {
+    let place = dir.join("tested");
+    std::fs::create_dir(&place)?;
+    let said = finished(Command::new(dir.join("pak/tests")).arg(&place).current_dir("/"))?.stdout;
+    let said = String::from_utf8_lossy(&said).into_owned();
+    let checks = said.split(' ').next().and_then(|count| count.parse().ok());
+    checks.with_context(|| format!("the tests of pak said {said:?}"))
 }
 
-fn finished(command: &mut Command) -> anyhow::Result<Output> {
+/// Packs the tree, takes it out again, and tests the archive.
+fn pack(dir: &Path, tree: &Tree) -> anyhow::Result<()> {
+    let run = |arguments: &[&str]| {
+        finished(Command::new(dir.join("pak/pak")).args(arguments).current_dir(dir)).map(|output| output.stdout)
+    };
+    run(&["c", "tree.pak", "tree"])?;
+    run(&["t", "tree.pak"])?;
+    let said = run(&["x", "tree.pak", "out"])?;
+    let wanted = format!("{} files\n", tree.files.len());
+    anyhow::ensure!(said == wanted.as_bytes(), "pak took out {:?}", String::from_utf8_lossy(&said));
+    Ok(())
+}
+
+pub(super) fn finished(command: &mut Command) -> anyhow::Result<Output> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = command.output().with_context(|| format!("cannot run {name}"))?;
     if !output.status.success() {

@@ -27,5 +27,6 @@ mod rescued;
 mod resized;
 mod sim;
 mod tools;
+mod toured;
 mod tuned;
 mod worked;

@@ -304,29 +304,6 @@ fn the_helper_of_mount_takes_its_arguments_and_has_its_exit_codes() {
     fails(32, helper(&[&image, &scratch.path("nodir")]));
 }
 
-#[test]
-fn a_tour_in_process_and_mounted_ends_with_sound_volumes() {
-    let scratch = Scratch::new();
-    let registry = scratch.path("cargo/registry/src/index");
-    for n in 0..120 {
-        fs::create_dir_all(format!("{registry}/d{}", n % 7)).unwrap();
-        fs::write(format!("{registry}/d{}/f{n}", n % 7), vec![n; usize::from(n) * 100]).unwrap();
-    }
-    let tour = |more: &[&str]| {
-        let mut tour = command(["demo", "--json", "--dir", &scratch.path("")]);
-        tour.args(more).env("CARGO_HOME", scratch.path("cargo"));
-        ok(run(tour))
-    };
-    let told = tour(&["--no-mount"]);
-    assert_eq!(told.matches("\"files_compared\": 120").count(), ordofs::schemes::to_use().count(), "{told}");
-    if can_mount() {
-        let told = tour(&["--scheme", "async"]);
-        assert!(told.contains("\"mounted\": true") && told.contains("\"files_compared\": 120"), "{told}");
-        assert!(told.contains("its source is not here"), "{told}");
-    }
-    assert_eq!(fs::read_dir(scratch.path("")).unwrap().count(), 1, "the scratch directory is gone");
-}
-
 /// A loop device of a file; detached when dropped. `None` if there are none, with a message.
 struct Loop(String);
 

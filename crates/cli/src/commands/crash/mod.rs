@@ -43,7 +43,7 @@ use std::path::PathBuf;
     after_help = "Examples:\n  ordo crash --workload mixed\n  ordo crash --scheme async --workload rename,create\n  \
     ordo crash --workload all --disk honest --states 20000 --json\n  \
     ordo crash --workload seq3 --sample 5000 --shard 1/4 --json > 1.json\n  ordo crash --merge 1.json 2.json 3.json 4.json\n  \
-    ordo crash --without inode-before-name --workload create\n  \
+    ordo crash --scheme sync --without inode-before-name --workload create\n  \
     ordo crash --layout lfs --workload clean --disk nvme\n  ordo crash --replay 'ID'\n  \
     ordo crash --scheme softupdates --cuts 200 --hours 2\n\n\
     Exit status: 0 no violation, 1 a violation."
