@@ -80,7 +80,11 @@ impl<L: Layout> Ufs<L> {
             let next = end.min((lbn + 1) * u64::from(shape.bsize()));
             let hole = matches!(self.layout.map(inode, Lbn(lbn as i64), 1).await?, Mapped::Hole { .. });
             if hole || next > inode.size() {
-                let (from, to) = (shape.blkoff(at) as usize, (next - lbn * u64::from(shape.bsize())) as usize);
+                // The layout does not read bytes that are about to be written, and nothing is written here: a range that
+                // began before the end of the file would lose what the file has there.
+                let first = if hole { at } else { at.max(inode.size()) };
+                let start = lbn * u64::from(shape.bsize());
+                let (from, to) = ((first - start) as usize, (next - start) as usize);
                 if let Err(error) =
                     self.layout.write_block(op, who, inode, Lbn(lbn as i64), from, to, &mut |_| ()).await
                 {

@@ -323,6 +323,30 @@ fn a_long_fallocate_waits_for_the_cleaner() {
     });
 }
 
+/// The last block of the file is not in the cache, and is not read for a call that is said to overwrite all of it.
+#[test]
+fn allocating_over_what_is_stored_changes_no_byte() {
+    let rt = Rt::virtual_time(5);
+    let ram = made(WHOLE);
+    let who = Caller { privileged: true, ..Caller::default() };
+    let grow = FallocMode::Allocate { keep_size: false };
+    rt.block_on(async {
+        let name = Name::new(b"f").unwrap();
+        let mounted = mount_on(&rt, Rc::new(ram.clone()), 8 << 20).await;
+        let fs = mounted.fs;
+        let node = fs.mknod(&who, fs.root(), name, Kind::Regular, Mode::new(0o600), 0).await.unwrap().node;
+        fs.write(&who, node, 0, &[7; 5000]).await.unwrap();
+        fs.unmount().await.unwrap();
+        let fs = mount_on(&rt, Rc::new(ram.clone()), 8 << 20).await.fs;
+        let node = fs.lookup(fs.root(), name).await.unwrap().node;
+        fs.fallocate(&who, node, 0, 8000, grow).await.unwrap();
+        assert_eq!(fs.read(node, 0, 9000).await.unwrap().concat(), [[7; 5000].to_vec(), vec![0; 3000]].concat());
+        fs.unmount().await.unwrap();
+    });
+    assert_eq!(rt.block_on(wrong(&rt, &ram)), [""; 0]);
+    rt.drop_tasks();
+}
+
 /// One of several programs on a full volume: makes, overwrites, shortens, removes and syncs files of its own.
 async fn program(rt: Rt, fs: Rc<Ufs<Lfs>>, n: u64, seed: u64, steps: u64) -> BTreeMap<String, Vec<u8>> {
     let (mut rng, mut files) = (Rng::new(seed * 100 + n), BTreeMap::<String, (NodeId, Vec<u8>)>::new());

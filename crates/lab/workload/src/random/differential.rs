@@ -36,6 +36,16 @@ impl Divergence {
             Divergence::Tree { steps, .. } => *steps,
         }
     }
+
+    /// The same with so many operations before it.
+    #[must_use]
+    pub fn after(mut self, before: usize) -> Divergence {
+        match &mut self {
+            Divergence::Outcome { step, .. } => *step += before,
+            Divergence::Tree { steps, .. } => *steps += before,
+        }
+        self
+    }
 }
 
 /// How a list is played.
