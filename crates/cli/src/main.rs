@@ -4,13 +4,14 @@
 //! `commands`. Shared code: `image` opens volumes, `place` parses `IMAGE:/path`, `copy` copies between any two file
 //! systems, `walk` visits a tree of an image, `names` looks up its owners, `moment` parses times and `glob` patterns, which
 //! `expand` compares with the names of an image, `progress` says how far a copy is, `acl` access control lists,
-//! `layout` and `scheme_set` parse what several commands take, `plain` reads compressed text, `strace` takes what
+//! `layout` and `scheme_set` parse what several commands take, `plain` reads compressed text, `archive` tar, `strace` takes what
 //! strace wrote for a file trace, `messages` reports events of a mounted volume, `complete` answers shells, `interrupt`
 //! handles signals, `bench` and `demo` run real work, `rescue` copies what is left of a damaged volume, `listing`,
 //! `out` and `text` format and print.
 #![forbid(unsafe_code)]
 
 mod acl;
+mod archive;
 mod args;
 #[cfg(feature = "laboratory")]
 mod bench;

@@ -46,7 +46,7 @@ fn mkfs(arguments: &[&str]) -> std::process::Output {
 
 /// The lines of `ls -l`, by name, without what the columns are padded with.
 fn listed(place: &str) -> Vec<String> {
-    let text = ok(ordo(["ls", "-l", place]));
+    let text = ok(ordo(["ls", "-l", "--numeric", "--utc", place]));
     text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
 }
 

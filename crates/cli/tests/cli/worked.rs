@@ -4,7 +4,7 @@ use crate::common::{Scratch, command, fails, ok, ordo};
 use serde_json::Value;
 use std::fs;
 use std::io::Write;
-use std::process::{Output, Stdio};
+use std::process::{Command, Output, Stdio};
 
 /// Runs the program with this on its standard input.
 fn fed<const N: usize>(arguments: [&str; N], input: &[u8]) -> Output {
@@ -171,6 +171,52 @@ fn an_archive_makes_nothing_outside_its_directory() {
     assert_eq!(said.lines().count(), 4, "{said}");
     assert_eq!(ok(ordo(["find", &image, "-type", "f"])), "/in/good\n");
     clean(&image);
+}
+
+#[test]
+fn archives_with_holes_are_unpacked_in_every_form_and_cut_ones_are_refused() {
+    let scratch = Scratch::new();
+    let tree = scratch.path("tree");
+    fs::create_dir(&tree).unwrap();
+    let sparse = fs::File::create(format!("{tree}/sparse")).unwrap();
+    sparse.set_len(3 << 20).unwrap();
+    std::os::unix::fs::FileExt::write_all_at(&sparse, b"in the middle", 1 << 20).unwrap();
+    fs::write(format!("{tree}/after"), "behind the holes").unwrap();
+    let whole = fs::read(format!("{tree}/sparse")).unwrap();
+    let forms: [&[&str]; 4] = [
+        &["--format=gnu"],
+        &["--format=posix", "--sparse-version=0.0"],
+        &["--format=posix", "--sparse-version=0.1"],
+        &["--format=posix", "--sparse-version=1.0"],
+    ];
+    for form in forms {
+        let (image, archive) = (scratch.path("v.img"), scratch.path("a.tar"));
+        ok(ordo(["mkfs", "-q", "--force", "--size", "16M", &image]));
+        let paths = ["-C", &tree, "-cf", &archive, "sparse", "after"];
+        assert!(Command::new("tar").arg("-S").args(form).args(paths).status().unwrap().success());
+        assert_eq!(ok(ordo(["tar", "t", &archive])), "sparse\nafter\n", "{form:?}");
+        let bytes = fs::read(&archive).unwrap();
+        for (dir, given) in [("file", None), ("stream", Some(&bytes))] {
+            let place = format!("{image}:/{dir}");
+            ok(ordo(["mkdir", &place]));
+            ok(match given {
+                None => ordo(["tar", "x", &place, &archive]),
+                Some(bytes) => fed(["tar", "x", &place, "-"], bytes),
+            });
+            assert!(ordo(["cat", &format!("{place}/sparse")]).stdout == whole, "{form:?} {dir}");
+            assert_eq!(ok(ordo(["cat", &format!("{place}/after")])), "behind the holes");
+            assert!(stat(&format!("{place}/sparse"))["allocated"].as_u64().unwrap() < 200_000, "{form:?}: no holes");
+        }
+        // Behind the last file, in the middle of one, of a header, and nothing at all.
+        let end = bytes.len() - bytes.iter().rev().take_while(|&&b| b == 0).count();
+        for len in [end.next_multiple_of(512), end - 3, 700, 0] {
+            for what in ["t", "x"] {
+                let said = fails(3, fed(["tar", what, &format!("{image}:/"), "-"], &bytes[..len]));
+                assert!(said.contains("cut") || said.contains("archive"), "{form:?} {what} {len}: {said}");
+            }
+        }
+        clean(&image);
+    }
 }
 
 #[test]

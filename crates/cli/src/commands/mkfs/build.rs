@@ -8,11 +8,10 @@
 //! B3. The volume is filled under `async`, the scheme that waits for nothing: until it is unmounted it is worth
 //!     nothing, and a crash leaves what the next run makes anew.
 
-use super::archive;
 use super::fill::Filler;
 use super::held::{ask, ask_of_file, carried};
 use super::manifest::{self, users::Users};
-use super::planned::Tree;
+use super::planned::{self, Tree};
 use super::shape::New;
 use super::sizing::{self, Need, Room};
 use super::{Args, is_url, walk};
@@ -134,7 +133,7 @@ fn read(args: &Args, spec: &ImageSpec, from: &Path, clock: Clock) -> anyhow::Res
     let now = Stamp { secs: clock.now, nanos: 0 };
     let read = match from.is_dir() {
         true => walk::walk(from, walk::key_of(&spec.path)),
-        false => archive::read(from, now),
+        false => planned::of_archive(from, now),
     };
     let mut tree = read.map_err(|error| if error.is::<Interrupted>() { error } else { error.context(shown()) })?;
     if let Some((uid, gid)) = args.source.owner {

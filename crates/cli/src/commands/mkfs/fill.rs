@@ -9,8 +9,9 @@
 //! F2. Attributes come last, in one call: a change of contents would change the times, and a flag forbids all changes.
 //!     Those of a directory come after its contents.
 
-use super::planned::{Content, Extent, Id, Meta, Tree};
+use super::planned::{Content, Id, Tree};
 use super::walk;
+use crate::archive::{Extent, Meta};
 use crate::{image, interrupt, text};
 use anyhow::{Context, anyhow};
 use ordo_vfs::{Caller, FileSystem, Kind, Mode, Name, Refusal, SetAttr, SetTime, XattrMode};

@@ -12,8 +12,9 @@ mod parse;
 pub(super) mod users;
 mod vis;
 
-use super::planned::{Content, Meta, Tree};
+use super::planned::{Content, Tree};
 use super::walk;
+use crate::archive::Meta;
 use crate::text;
 use anyhow::{Context, anyhow, bail};
 use ordo_vfs::{Kind, Stamp};

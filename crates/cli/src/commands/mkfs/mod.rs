@@ -1,9 +1,8 @@
 //! `ordo mkfs`
 //!
 //! `shape` makes a new volume of the arguments; `held` finds what its place holds already. `build` fills it with a
-//! [`planned`] tree, which `walk` has from a directory or `archive` from a tar archive, and `manifest` changes.
+//! [`planned`] tree, which `walk` has from a directory and `planned` from a tar archive, and `manifest` changes.
 
-mod archive;
 mod build;
 mod fill;
 mod held;

@@ -5,13 +5,17 @@
 //! T2. A path stays below the root. It is no absolute one, has no `..`, and no symbolic link is followed on its way: an
 //!     archive cannot put a file where its name does not say.
 
-use crate::text;
+use crate::archive::{self, Entry, Extent, Meta, Reader};
+use crate::{interrupt, text};
 use anyhow::{Context, bail};
 use ordo_vfs::{Kind, Name, Stamp};
 use rustix::fd::OwnedFd;
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+/// Bytes of a path. No call of Linux takes more than 4,096.
+const LONGEST_PATH: usize = 1 << 14;
 
 /// A file of the tree, by number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -39,37 +43,6 @@ pub(super) struct Node {
     pub(super) names: u32,
     /// Of a directory (T1).
     pub(super) children: BTreeMap<Vec<u8>, Id>,
-}
-
-/// Attributes of a file.
-#[derive(Debug, Clone)]
-pub(super) struct Meta {
-    pub(super) kind: Kind,
-    pub(super) mode: u16,
-    pub(super) uid: u32,
-    pub(super) gid: u32,
-    pub(super) mtime: Stamp,
-    /// BSD file flags.
-    pub(super) flags: u32,
-    /// Device number in Linux's encoding.
-    pub(super) rdev: u64,
-    pub(super) xattrs: Vec<(Vec<u8>, Vec<u8>)>,
-}
-
-impl Meta {
-    pub(super) fn new(kind: Kind, mode: u16, mtime: Stamp) -> Meta {
-        Meta { kind, mode: mode & 0o7777, uid: 0, gid: 0, mtime, flags: 0, rdev: 0, xattrs: Vec::new() }
-    }
-}
-
-/// Bytes of a file that are stored; between them are holes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Extent {
-    /// Where they are in the file.
-    pub(super) at: u64,
-    /// Where they are in what is read.
-    pub(super) from: u64,
-    pub(super) len: u64,
 }
 
 /// What a file contains, and where that is.
@@ -107,7 +80,56 @@ impl Content {
     }
 }
 
+/// The tree of an archive; `-` is standard input. `now` is the time of directories that the archive does not have.
+///
+/// # Errors
+/// When it cannot be read, is cut, or has an entry that cannot be in a volume.
+pub(super) fn of_archive(from: &Path, now: Stamp) -> anyhow::Result<Tree> {
+    let mut reader = Reader::new(archive::seekable(from)?);
+    let missing = Meta::new(Kind::Directory, 0o755, now);
+    let mut tree = Tree::new(missing.clone());
+    while let Some(found) = reader.next()? {
+        interrupt::check()?;
+        let entry = found.map_err(|(path, error)| error.context(text::escape(&path)))?;
+        tree.take(&entry, &missing).with_context(|| text::escape(&entry.path))?;
+    }
+    tree.archive = Some(reader.into_source());
+    Ok(tree)
+}
+
 impl Tree {
+    fn take(&mut self, entry: &Entry, missing: &Meta) -> anyhow::Result<()> {
+        let path = names(&entry.path)?;
+        let Some(name) = path.last() else {
+            if entry.meta.kind != Kind::Directory {
+                bail!("the root is a directory");
+            }
+            self.node_mut(Id::ROOT).meta = entry.meta.clone();
+            return Ok(());
+        };
+        let dir = self.above(&path, missing)?;
+        if entry.is_link {
+            let shown = || text::escape(&entry.target);
+            let to = names(&entry.target).with_context(|| format!("a link to {}", shown()))?;
+            let first =
+                self.find(&to).with_context(|| format!("a link to {}, which is not in the archive", shown()))?;
+            if self.node(first).meta.kind == Kind::Directory {
+                bail!("a link to {}, which is a directory", shown());
+            }
+            if path != to {
+                self.link(dir, name, first)?;
+            }
+            return Ok(());
+        }
+        let content = match entry.meta.kind {
+            Kind::Symlink => Content::Target(entry.target.clone()),
+            Kind::Regular if entry.size > 0 => Content::Archive { size: entry.size, extents: entry.extents.clone() },
+            _ => Content::Nothing,
+        };
+        self.put(dir, name, entry.meta.clone(), content)?;
+        Ok(())
+    }
+
     /// A root directory without names.
     pub(super) fn new(root: Meta) -> Tree {
         let root = Node { meta: root, content: Content::Nothing, names: 1, children: BTreeMap::new() };
@@ -197,6 +219,10 @@ pub(super) fn names(path: &[u8]) -> anyhow::Result<Vec<&[u8]>> {
     if path.first() == Some(&b'/') {
         bail!("an absolute name; only names below the root can be taken");
     }
+    // Each directory of a walk keeps its path: memory grows with the square of the depth.
+    if path.len() > LONGEST_PATH {
+        bail!("a path of {} bytes; at most {LONGEST_PATH} are taken", path.len());
+    }
     let names: Vec<&[u8]> = path.split(|&b| b == b'/').filter(|name| !name.is_empty() && *name != b".").collect();
     for name in &names {
         if *name == b".." {
@@ -213,7 +239,8 @@ mod tests {
 
     #[test]
     fn a_path_stays_below_the_root() {
-        for path in [&b"/etc/passwd"[..], b"../x", b"a/../../x", b"a/..", b".."] {
+        let deep = b"d/".repeat(LONGEST_PATH);
+        for path in [&b"/etc/passwd"[..], b"../x", b"a/../../x", b"a/..", b"..", &deep] {
             assert!(names(path).is_err(), "{path:?}");
         }
         assert_eq!(names(b"./a//b/").unwrap(), [b"a", b"b"]);

@@ -4,7 +4,8 @@
 //! blocks, and which file gets the last fragments of a block is not known before: a little is added, and a volume in
 //! which the tree turns out not to fit is made again, larger.
 
-use super::planned::{Meta, Node, Tree};
+use super::planned::{Node, Tree};
+use crate::archive::Meta;
 use crate::out::usage;
 use ordo_ondisk::Format;
 use ordo_ondisk::superblock::newfs::{NewfsError, NewfsParams};
@@ -167,8 +168,9 @@ fn denser(shape: &NewfsParams, inodes: u64) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::planned::{Content, Extent, Id};
+    use super::super::planned::{Content, Id};
     use super::*;
+    use crate::archive::Extent;
     use ordo_vfs::Stamp;
 
     fn of(size: u64, extents: &[(u64, u64)]) -> u64 {

@@ -4,7 +4,8 @@
 //!     longer than the longest that a call takes.
 //! W2. The walk keeps its own stack: a tree may be deeper than the program's stack.
 
-use super::planned::{Content, Extent, Id, Meta, Tree};
+use super::planned::{Content, Id, Tree};
+use crate::archive::{Extent, Meta};
 use crate::{interrupt, text};
 use anyhow::{Context, anyhow};
 use ordo_vfs::{Kind, Stamp};

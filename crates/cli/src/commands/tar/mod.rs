@@ -1,22 +1,22 @@
 //! `ordo tar`
 //!
-//! `pack` writes archives, `unpack` makes files of one. Both are POSIX's pax form: what the header of a file has no
-//! room for is in records before it.
+//! `pack` writes archives in POSIX's pax form: what the header of a file has no room for is in records before it. `unpack`
+//! makes files of one that `crate::archive` reads, in any form.
 
 mod pack;
 mod unpack;
 
-use crate::image::{self, Opened, Start};
+use crate::archive::{self, Reader, Stream};
+use crate::image::{self, Opened, Start, Tally};
 use crate::interrupt;
-use crate::out::{Out, Outcome, Status, usage};
+use crate::out::{Out, Outcome, usage};
 use crate::place::Inside;
 use crate::text;
 use anyhow::Context;
-use flate2::read::MultiGzDecoder;
 use ordofs::rt::Rt;
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
+use std::io::{self, BufWriter, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -84,15 +84,23 @@ pub(crate) fn run(args: &Args) -> Outcome {
     }
 }
 
+/// Lists all paths; an entry that cannot be understood is reported, too.
 fn list(archive: &Path) -> Outcome {
-    let shown = || archive.display().to_string();
-    let (mut from, mut out) = (tar::Archive::new(reader(archive)?), Out::new());
-    for entry in from.entries().with_context(shown)? {
-        out.name(&entry.with_context(shown)?.path_bytes())?;
+    let (mut from, mut out, mut tally) = (reader(archive)?, Out::new(), Tally::new());
+    while let Some(found) = from.next().with_context(|| text::escape(archive.as_os_str().as_bytes()))? {
+        interrupt::check()?;
+        let path = match &found {
+            Ok(entry) => &entry.path,
+            Err((path, _)) => path,
+        };
+        out.name(path)?;
         out.line("")?;
+        if let Err((path, error)) = &found {
+            tally.complain(&text::escape(path), &crate::out::describe(error));
+        }
     }
     out.end()?;
-    Ok(Status::DONE)
+    Ok(tally.status())
 }
 
 fn is_stream(archive: &Path) -> bool {
@@ -107,16 +115,6 @@ fn writer(archive: &Path) -> anyhow::Result<Box<dyn Write>> {
     Ok(Box::new(BufWriter::with_capacity(1 << 20, file)))
 }
 
-/// Gzip is recognized by its first bytes.
-fn reader(archive: &Path) -> anyhow::Result<Box<dyn Read>> {
-    let shown = || text::escape(archive.as_os_str().as_bytes());
-    let raw: Box<dyn Read> = match is_stream(archive) {
-        true => Box::new(io::stdin()),
-        false => Box::new(File::open(archive).with_context(shown)?),
-    };
-    let mut raw = BufReader::with_capacity(1 << 16, raw);
-    Ok(match raw.fill_buf().with_context(shown)?.starts_with(&[0x1f, 0x8b]) {
-        true => Box::new(MultiGzDecoder::new(raw)),
-        false => Box::new(raw),
-    })
+fn reader(archive: &Path) -> anyhow::Result<Reader<Stream>> {
+    Ok(Reader::new(archive::stream(archive).with_context(|| text::escape(archive.as_os_str().as_bytes()))?))
 }

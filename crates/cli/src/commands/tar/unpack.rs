@@ -5,40 +5,46 @@
 //! U2. An entry that cannot be made is reported and counted, and the rest is made; a full volume ends it.
 //! U3. The times of directories are set at the end, because every name that is made in one changes them.
 
-use super::XATTR;
+use crate::archive::{self, Entry, Reader, Source};
 use crate::image::{self, Opened, Tally};
 use crate::out::Status;
 use crate::place::Inside;
-use crate::{interrupt, moment, text};
+use crate::{interrupt, text};
 use anyhow::{Context, anyhow, bail};
-use ordo_vfs::{FileSystem, Kind, Mode, Name, Refusal, SetAttr, SetTime, Stamp, XattrMode};
+use ordo_vfs::{FileSystem, Kind, Mode, Name, Refusal, SetAttr, SetTime, XattrMode};
 use ordofs::Fs;
 use ordofs::path::{Held, resolve};
 use ordofs::rt::Rt;
-use std::io::Read;
+use std::io::ErrorKind;
 use std::rc::Rc;
-use tar::{Archive, Entry, EntryType};
 
 /// Bytes of one write. Those that are all zero become holes.
-const PIECE: usize = 256 << 10;
+const PIECE: u64 = 256 << 10;
 
 /// Makes the files of `from` below `place`.
-pub(super) fn unpack(opened: &Opened, place: &Inside, from: Box<dyn Read>, made: &mut u64) -> anyhow::Result<Status> {
+pub(super) fn unpack<S: Source>(
+    opened: &Opened,
+    place: &Inside,
+    mut from: Reader<S>,
+    made: &mut u64,
+) -> anyhow::Result<Status> {
     let top = opened.rt.block_on(resolve(opened.fs(), &place.path, true)).with_context(|| place.shown())?;
     if !top.is_dir() {
         bail!("{}: not a directory", place.shown());
     }
     let mut unpacker = Unpacker { rt: &opened.rt, fs: opened.fs(), top, directories: Vec::new() };
-    let (mut tally, mut archive) = (Tally::new(), Archive::new(from));
+    let mut tally = Tally::new();
     let mut go_on = || {
-        for entry in archive.entries().context("the archive")? {
+        while let Some(found) = from.next().context("the archive")? {
             interrupt::check()?;
-            let mut entry = entry.context("the archive")?;
-            let path = entry.path_bytes().into_owned();
-            match unpacker.entry(&path, &mut entry) {
+            let outcome = match found {
+                Ok(entry) => unpacker.entry(&entry, from.source()).map_err(|error| (entry.path, error)),
+                Err((path, error)) => Err((path, error.context("left out"))),
+            };
+            match outcome {
                 Ok(()) => *made += 1,
-                Err(error) if ends_it(&error) => return Err(error.context(text::escape(&path))),
-                Err(error) => tally.complain(&text::escape(&path), &crate::out::describe(&error)),
+                Err((path, error)) if ends_it(&error) => return Err(error.context(text::escape(&path))),
+                Err((path, error)) => tally.complain(&text::escape(&path), &crate::out::describe(&error)),
             }
         }
         Ok(())
@@ -61,6 +67,7 @@ pub(super) fn unpack(opened: &Opened, place: &Inside, from: Box<dyn Read>, made:
 fn ends_it(error: &anyhow::Error) -> bool {
     let refused = error.downcast_ref::<ordo_vfs::Error>();
     error.is::<interrupt::Interrupted>()
+        || error.is::<Ended>()
         || error.is::<std::io::Error>()
         || matches!(
             refused,
@@ -70,22 +77,24 @@ fn ends_it(error: &anyhow::Error) -> bool {
         )
 }
 
+/// The archive has ended in the middle of a file.
+#[derive(Debug)]
+struct Ended(anyhow::Error);
+
+impl std::fmt::Display for Ended {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl std::error::Error for Ended {}
+
 struct Unpacker<'a> {
     rt: &'a Rt,
     fs: &'a Rc<Fs>,
     top: Held<Fs>,
     /// Directories, and the times that they get at the end (U3).
     directories: Vec<(Vec<Vec<u8>>, SetAttr)>,
-}
-
-/// What the records before a header say.
-#[derive(Default)]
-struct Records {
-    attributes: Vec<(Vec<u8>, Vec<u8>)>,
-    atime: Option<Stamp>,
-    mtime: Option<Stamp>,
-    uid: Option<u32>,
-    gid: Option<u32>,
 }
 
 /// The names of a path below the directory (U1).
@@ -98,36 +107,21 @@ fn parts(path: &[u8]) -> anyhow::Result<Vec<&[u8]>> {
 }
 
 impl Unpacker<'_> {
-    fn entry(&mut self, path: &[u8], entry: &mut Entry<'_, Box<dyn Read>>) -> anyhow::Result<()> {
-        let records = records(entry)?;
-        let parts = parts(path)?;
-        let kind = match entry.header().entry_type() {
-            EntryType::XGlobalHeader => return Ok(()),
-            EntryType::Regular | EntryType::Continuous | EntryType::GNUSparse if path.ends_with(b"/") => {
-                Kind::Directory
-            }
-            EntryType::Regular | EntryType::Continuous | EntryType::GNUSparse => Kind::Regular,
-            EntryType::Directory => Kind::Directory,
-            EntryType::Symlink => Kind::Symlink,
-            EntryType::Char => Kind::CharDevice,
-            EntryType::Block => Kind::BlockDevice,
-            EntryType::Fifo => Kind::Fifo,
-            EntryType::Link => return self.link(&parts, entry),
-            other => bail!("an entry of type {:?}, which is unknown; left out", char::from(other.as_byte())),
-        };
+    fn entry(&mut self, entry: &Entry, source: &mut impl Source) -> anyhow::Result<()> {
+        let parts = parts(&entry.path)?;
+        if entry.is_link {
+            return self.link(&parts, &entry.target);
+        }
         let Some((name, above)) = parts.split_last() else {
             let top = self.rt.block_on(self.enter(&[]))?;
-            return self.attributes(&top, &parts, entry, &records);
+            return self.attributes(&top, &parts, entry);
         };
-        let mode = Mode::new(entry.header().mode()?);
         let file = self.rt.block_on(async {
             let dir = self.enter(above).await?;
-            self.make(&dir, Name::new(name)?, kind, mode, entry).await
+            self.make(&dir, Name::new(name)?, entry).await
         })?;
-        if kind == Kind::Regular {
-            self.contents(&file, entry)?;
-        }
-        self.attributes(&file, &parts, entry, &records)
+        self.contents(&file, entry, source)?;
+        self.attributes(&file, &parts, entry)
     }
 
     /// The directory at these names; the missing ones are made.
@@ -147,15 +141,9 @@ impl Unpacker<'_> {
     }
 
     /// Makes a file that is not a directory in place of what has its name, or a directory unless there is one.
-    async fn make(
-        &self,
-        dir: &Held<Fs>,
-        name: Name<'_>,
-        kind: Kind,
-        mode: Mode,
-        entry: &Entry<'_, Box<dyn Read>>,
-    ) -> anyhow::Result<Held<Fs>> {
-        let (fs, who) = (self.fs, image::owner());
+    async fn make(&self, dir: &Held<Fs>, name: Name<'_>, entry: &Entry) -> anyhow::Result<Held<Fs>> {
+        let (fs, who, kind) = (self.fs, image::owner(), entry.meta.kind);
+        let mode = Mode::new(entry.meta.mode.into());
         if let Some(there) = dir.find(name.bytes()).await? {
             match (there.is_dir(), kind == Kind::Directory) {
                 (true, true) => return Ok(there),
@@ -165,23 +153,15 @@ impl Unpacker<'_> {
         }
         let made = match kind {
             Kind::Directory => fs.mkdir(&who, dir.node(), name, mode).await?,
-            Kind::Symlink => {
-                let target = entry.link_name_bytes().context("a symbolic link without a target")?;
-                fs.symlink(&who, dir.node(), name, &target).await?
-            }
-            kind => {
-                let number = |part: std::io::Result<Option<u32>>| part.ok().flatten().unwrap_or(0);
-                let header = entry.header();
-                let rdev = rustix::fs::makedev(number(header.device_major()), number(header.device_minor()));
-                fs.mknod(&who, dir.node(), name, kind, mode, if kind.is_device() { rdev } else { 0 }).await?
-            }
+            Kind::Symlink if entry.target.is_empty() => bail!("a symbolic link without a target; left out"),
+            Kind::Symlink => fs.symlink(&who, dir.node(), name, &entry.target).await?,
+            kind => fs.mknod(&who, dir.node(), name, kind, mode, entry.meta.rdev).await?,
         };
         Ok(Held::new(fs, made))
     }
 
-    fn link(&self, parts: &[&[u8]], entry: &Entry<'_, Box<dyn Read>>) -> anyhow::Result<()> {
-        let target = entry.link_name_bytes().context("a link without a target")?;
-        let target = self::parts(&target).context("its target")?;
+    fn link(&self, parts: &[&[u8]], target: &[u8]) -> anyhow::Result<()> {
+        let target = self::parts(target).context("its target")?;
         let (Some((name, above)), Some((old, old_above))) = (parts.split_last(), target.split_last()) else {
             bail!("a link of a directory; left out");
         };
@@ -212,68 +192,52 @@ impl Unpacker<'_> {
         Ok(dir)
     }
 
-    fn contents(&self, file: &Held<Fs>, entry: &mut Entry<'_, Box<dyn Read>>) -> anyhow::Result<()> {
-        let (mut piece, mut at, mut end) = (vec![0; PIECE], 0, 0);
-        loop {
-            interrupt::check()?;
-            let mut read = 0;
-            while read < PIECE {
-                match entry.read(&mut piece[read..])? {
-                    0 => break,
-                    n => read += n,
+    fn contents(&self, file: &Held<Fs>, entry: &Entry, source: &mut impl Source) -> anyhow::Result<()> {
+        let largest = entry.extents.iter().map(|extent| extent.len.min(PIECE)).max().unwrap_or(0);
+        let (mut bytes, mut end) = (vec![0; largest as usize], 0);
+        for extent in &entry.extents {
+            let mut done = 0;
+            while done < extent.len {
+                interrupt::check()?;
+                let piece = &mut bytes[..(extent.len - done).min(PIECE) as usize];
+                source.fetch(extent.from + done, piece).map_err(|error| match error.kind() {
+                    ErrorKind::UnexpectedEof => anyhow::Error::from(Ended(archive::cut())),
+                    _ => anyhow::Error::from(error),
+                })?;
+                if piece.iter().any(|&b| b != 0) {
+                    self.write(file, extent.at + done, piece)?;
+                    end = extent.at + done + piece.len() as u64;
                 }
+                done += piece.len() as u64;
             }
-            let mut rest = &piece[..read];
-            if rest.is_empty() {
-                break;
-            }
-            if rest.iter().all(|&b| b == 0) {
-                at += read as u64;
-                continue;
-            }
-            while !rest.is_empty() {
-                let written = self.rt.block_on(self.fs.write(&image::owner(), file.node(), at, rest))?;
-                crate::progress::add(written.into());
-                at += u64::from(written);
-                rest = rest.get(written as usize..).unwrap_or_default();
-            }
-            end = at;
         }
-        if end < at {
-            let set = SetAttr { size: Some(at), ..SetAttr::default() };
+        if end < entry.size {
+            let set = SetAttr { size: Some(entry.size), ..SetAttr::default() };
             self.rt.block_on(self.fs.setattr(file.node(), &set))?;
         }
         Ok(())
     }
 
+    fn write(&self, file: &Held<Fs>, mut at: u64, mut rest: &[u8]) -> anyhow::Result<()> {
+        while !rest.is_empty() {
+            let written = self.rt.block_on(self.fs.write(&image::owner(), file.node(), at, rest))?;
+            crate::progress::add(written.into());
+            at += u64::from(written);
+            rest = rest.get(written as usize..).unwrap_or_default();
+        }
+        Ok(())
+    }
+
     /// Owner first, because a change of owner clears set-user-id bits; times last, because everything changes them.
-    fn attributes(
-        &mut self,
-        file: &Held<Fs>,
-        parts: &[&[u8]],
-        entry: &Entry<'_, Box<dyn Read>>,
-        records: &Records,
-    ) -> anyhow::Result<()> {
-        let (fs, header) = (self.fs, entry.header());
-        let id = |given: Option<u32>, field: std::io::Result<u64>| match given {
-            Some(id) => anyhow::Ok(id),
-            None => Ok(u32::try_from(field?).context("an owner beyond 32 bits")?),
-        };
-        let owner = SetAttr {
-            uid: Some(id(records.uid, header.uid())?),
-            gid: Some(id(records.gid, header.gid())?),
-            ..SetAttr::default()
-        };
+    fn attributes(&mut self, file: &Held<Fs>, parts: &[&[u8]], entry: &Entry) -> anyhow::Result<()> {
+        let (fs, meta) = (self.fs, &entry.meta);
+        let owner = SetAttr { uid: Some(meta.uid), gid: Some(meta.gid), ..SetAttr::default() };
         let link = file.attr().kind == Kind::Symlink;
-        let mode = (!link).then_some(Mode::new(header.mode()?));
-        let mtime = match records.mtime {
-            Some(mtime) => mtime,
-            None => Stamp { secs: i64::try_from(header.mtime()?).unwrap_or(i64::MAX), nanos: 0 },
-        };
-        let atime = records.atime.unwrap_or(mtime);
+        let mode = (!link).then_some(Mode::new(meta.mode.into()));
+        let (atime, mtime) = (entry.atime.unwrap_or(meta.mtime), meta.mtime);
         let times = SetAttr { atime: Some(SetTime::At(atime)), mtime: Some(SetTime::At(mtime)), ..SetAttr::default() };
         self.rt.block_on(async {
-            for (name, value) in &records.attributes {
+            for (name, value) in &meta.xattrs {
                 match fs.setxattr(&image::owner(), file.node(), name, value, XattrMode::Set).await {
                     Err(ordo_vfs::Error::Refused(Refusal::NotSupported)) => {}
                     other => other?,
@@ -291,27 +255,6 @@ impl Unpacker<'_> {
         }
         Ok(())
     }
-}
-
-fn records(entry: &mut Entry<'_, Box<dyn Read>>) -> anyhow::Result<Records> {
-    let mut records = Records::default();
-    let Some(extensions) = entry.pax_extensions()? else { return Ok(records) };
-    for extension in extensions {
-        let extension = extension?;
-        let (key, value) = (extension.key_bytes(), extension.value_bytes());
-        let text = std::str::from_utf8(value).unwrap_or_default();
-        match key {
-            b"mtime" => records.mtime = moment::seconds(text),
-            b"atime" => records.atime = moment::seconds(text),
-            b"uid" => records.uid = text.parse().ok(),
-            b"gid" => records.gid = text.parse().ok(),
-            _ => {
-                let name = key.strip_prefix(XATTR.as_bytes()).filter(|name| name.starts_with(b"user."));
-                records.attributes.extend(name.map(|name| (name.to_vec(), value.to_vec())));
-            }
-        }
-    }
-    Ok(records)
 }
 
 #[cfg(test)]

@@ -1,14 +1,14 @@
-//! A tar archive as a tree: headers of the seventh Unix, of POSIX, GNU and PAX, hard links, sparse files.
+//! Tar archives: headers of the seventh Unix, of POSIX, GNU and PAX, hard links, sparse files. `ordo mkfs -d` builds a
+//! volume of one, `ordo tar` unpacks and lists it.
 //!
-//! A1. Nothing in an archive is trusted. A name stays below the root (planned-2), a length within the archive, and each
-//!     header has the right sum; else the error names the entry, and nothing is built.
-//! A2. An archive that ends without the blocks of zeroes that mark its end was cut, and is refused: it may lack files.
-//! A3. The contents stay where they are, and are read when the volume is filled. An archive that cannot be read again
-//!     (standard input, gzip) is stored in a scratch file first.
+//! A1. Nothing in an archive is trusted. Each header has the right sum, and a length is bounded before memory is taken
+//!     for it; what uses an entry checks its name.
+//! A2. An archive that ends without the blocks of zeroes that mark its end was cut, and is an error: it may lack files.
+//! A3. An entry that cannot be understood is an error of that entry; the next one is found behind it.
+//! A4. Contents are read in the order in which they are stored, so that an archive may be a stream.
 
 mod pax;
 
-use super::planned::{Content, Extent, Id, Meta, Tree, names};
 use crate::{interrupt, text};
 use anyhow::{Context, anyhow, bail};
 use ordo_vfs::{Kind, Stamp};
@@ -17,7 +17,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::AsFd;
 use rustix::io::Errno;
 use std::fs::File;
-use std::io::{Cursor, ErrorKind, Read, Write};
+use std::io::{BufReader, Cursor, ErrorKind, Read, Write};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use tar::{EntryType, GnuExtSparseHeader, Header};
@@ -31,27 +31,104 @@ const LONGEST_HEADER: u64 = 16 << 20;
 const COMPRESSED: [(&[u8], &str); 3] =
     [(b"\xfd7zXZ\0", "xz -d"), (b"\x28\xb5\x2f\xfd", "zstd -d"), (b"BZh", "bzip2 -d")];
 
-/// The tree of an archive; `-` is standard input. `now` is the time of directories that the archive does not have.
-///
-/// # Errors
-/// When it cannot be read, is cut, or has an entry that cannot be in a volume.
-pub(super) fn read(from: &Path, now: Stamp) -> anyhow::Result<Tree> {
-    let file = seekable(from)?;
-    let mut reader = Reader { len: file.metadata()?.len(), file, at: 0, named: 0 };
-    let mut tree = Tree::new(Meta::new(Kind::Directory, 0o755, now));
-    let missing = Meta::new(Kind::Directory, 0o755, now);
-    while let Some(entry) = reader.next()? {
-        interrupt::check()?;
-        entry.put(&mut tree, &missing).with_context(|| text::escape(&entry.path))?;
-    }
-    tree.archive = Some(reader.file);
-    Ok(tree)
+/// Attributes of a file.
+#[derive(Debug, Clone)]
+pub(crate) struct Meta {
+    pub(crate) kind: Kind,
+    pub(crate) mode: u16,
+    pub(crate) uid: u32,
+    pub(crate) gid: u32,
+    pub(crate) mtime: Stamp,
+    /// BSD file flags.
+    pub(crate) flags: u32,
+    /// Device number in Linux's encoding.
+    pub(crate) rdev: u64,
+    pub(crate) xattrs: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
-/// The archive as a file in which any byte can be read (A3).
-fn seekable(from: &Path) -> anyhow::Result<File> {
-    let stdin = from == Path::new("-");
-    let mut source: Box<dyn Read> = match stdin {
+impl Meta {
+    pub(crate) fn new(kind: Kind, mode: u16, mtime: Stamp) -> Meta {
+        Meta { kind, mode: mode & 0o7777, uid: 0, gid: 0, mtime, flags: 0, rdev: 0, xattrs: Vec::new() }
+    }
+}
+
+/// Bytes of a file that are stored; between them are holes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Extent {
+    /// Where they are in the file.
+    pub(crate) at: u64,
+    /// Where they are in what is read.
+    pub(crate) from: u64,
+    pub(crate) len: u64,
+}
+
+/// The bytes of an archive.
+pub(crate) trait Source {
+    /// Reads all of `bytes`. `at` never goes back (A4), except in a file.
+    fn fetch(&mut self, at: u64, bytes: &mut [u8]) -> std::io::Result<()>;
+}
+
+impl Source for File {
+    fn fetch(&mut self, at: u64, bytes: &mut [u8]) -> std::io::Result<()> {
+        self.read_exact_at(bytes, at)
+    }
+}
+
+/// An archive that comes piece by piece.
+pub(crate) struct Stream {
+    from: Box<dyn Read>,
+    at: u64,
+}
+
+impl Source for Stream {
+    fn fetch(&mut self, at: u64, bytes: &mut [u8]) -> std::io::Result<()> {
+        let mut between = at.saturating_sub(self.at);
+        let mut nowhere = [0; 1 << 13];
+        while between > 0 {
+            let len = between.min(nowhere.len() as u64);
+            self.from.read_exact(&mut nowhere[..len as usize])?;
+            between -= len;
+        }
+        self.from.read_exact(bytes)?;
+        self.at = at.max(self.at) + bytes.len() as u64;
+        Ok(())
+    }
+}
+
+/// An archive as it comes; `-` is standard input.
+///
+/// # Errors
+/// When it cannot be opened, or is compressed by something else than gzip.
+pub(crate) fn stream(from: &Path) -> anyhow::Result<Stream> {
+    let (gzip, whole) = opened(from)?;
+    let from: Box<dyn Read> = match gzip {
+        true => Box::new(BufReader::with_capacity(1 << 16, flate2::read::MultiGzDecoder::new(whole))),
+        false => Box::new(BufReader::with_capacity(1 << 16, whole)),
+    };
+    Ok(Stream { from, at: 0 })
+}
+
+/// An archive as a file in which any byte can be read; one that cannot be read again (standard input, gzip) is stored in
+/// a scratch file.
+///
+/// # Errors
+/// As [`stream`]; when there is no room for it.
+pub(crate) fn seekable(from: &Path) -> anyhow::Result<File> {
+    let (gzip, whole) = opened(from)?;
+    if from != Path::new("-") && !gzip && from.is_file() {
+        return Ok(File::open(from)?);
+    }
+    let mut scratch = tempfile::tempfile().context("no scratch file can be made; set TMPDIR")?;
+    match gzip {
+        true => store(flate2::read::MultiGzDecoder::new(whole), &mut scratch)?,
+        false => store(whole, &mut scratch)?,
+    }
+    Ok(scratch)
+}
+
+/// Whether it is compressed with gzip, and all of its bytes.
+fn opened(from: &Path) -> anyhow::Result<(bool, impl Read + use<>)> {
+    let mut source: Box<dyn Read> = match from == Path::new("-") {
         true => Box::new(Patient(std::io::stdin().as_fd().try_clone_to_owned()?.into())),
         false => Box::new(File::open(from)?),
     };
@@ -60,19 +137,9 @@ fn seekable(from: &Path) -> anyhow::Result<File> {
     interrupt::check()?;
     read?;
     if let Some((_, program)) = COMPRESSED.iter().find(|(magic, _)| head.starts_with(magic)) {
-        bail!("is compressed; pipe it: {program} < ARCHIVE | ordo mkfs -d - IMAGE");
+        bail!("is compressed; pipe it: {program} < ARCHIVE | ordo ... with - for ARCHIVE");
     }
-    let gzip = head.starts_with(b"\x1f\x8b");
-    if !stdin && !gzip && from.is_file() {
-        return Ok(File::open(from)?);
-    }
-    let whole = Cursor::new(head).chain(source);
-    let mut scratch = tempfile::tempfile().context("no scratch file can be made; set TMPDIR")?;
-    match gzip {
-        true => store(flate2::read::MultiGzDecoder::new(whole), &mut scratch)?,
-        false => store(whole, &mut scratch)?,
-    }
-    Ok(scratch)
+    Ok((head.starts_with(b"\x1f\x8b"), Cursor::new(head).chain(source)))
 }
 
 /// Standard input, whose other end may never send anything: waits for it in short pieces, so that a signal is seen.
@@ -108,28 +175,34 @@ fn store(mut from: impl Read, to: &mut File) -> anyhow::Result<()> {
     }
 }
 
-fn cut() -> anyhow::Error {
+/// The error of an archive that ends too early (A2).
+pub(crate) fn cut() -> anyhow::Error {
     anyhow!("the archive was cut: it ends without a mark of its end")
 }
 
 /// Goes through the headers.
-struct Reader {
-    file: File,
-    len: u64,
+pub(crate) struct Reader<S> {
+    source: S,
     at: u64,
-    /// Entries so far, for messages.
+    /// Entries so far, and the path of the last one: for messages.
     named: u64,
+    last: Vec<u8>,
 }
 
 /// A file in the archive.
-struct Entry {
-    path: Vec<u8>,
-    target: Vec<u8>,
-    what: EntryType,
-    meta: Meta,
-    size: u64,
-    extents: Vec<Extent>,
+pub(crate) struct Entry {
+    pub(crate) path: Vec<u8>,
+    pub(crate) target: Vec<u8>,
+    /// It is another name of the file `target`.
+    pub(crate) is_link: bool,
+    pub(crate) meta: Meta,
+    pub(crate) atime: Option<Stamp>,
+    pub(crate) size: u64,
+    pub(crate) extents: Vec<Extent>,
 }
+
+/// An entry, or why this one cannot be understood (A3), with its path.
+pub(crate) type Found = Result<Entry, (Vec<u8>, anyhow::Error)>;
 
 /// What headers before an entry say about it.
 #[derive(Default)]
@@ -139,9 +212,26 @@ struct Before {
     pax: Pax,
 }
 
-impl Reader {
+impl<S: Source> Reader<S> {
+    pub(crate) fn new(source: S) -> Reader<S> {
+        Reader { source, at: 0, named: 0, last: Vec::new() }
+    }
+
+    /// What the contents of the last entry are read from.
+    pub(crate) fn source(&mut self) -> &mut S {
+        &mut self.source
+    }
+
+    /// The same, when all entries are known.
+    pub(crate) fn into_source(self) -> S {
+        self.source
+    }
+
     /// The next file; `None` at the end.
-    fn next(&mut self) -> anyhow::Result<Option<Entry>> {
+    ///
+    /// # Errors
+    /// When nothing behind this place can be understood.
+    pub(crate) fn next(&mut self) -> anyhow::Result<Option<Found>> {
         let mut before = Before::default();
         loop {
             let block = self.block()?;
@@ -165,22 +255,24 @@ impl Reader {
                 // A comment for all entries, or the name of the archive.
                 EntryType::XGlobalHeader => drop(self.small(size)?),
                 _ if what.as_byte() == b'V' => {}
-                _ => return self.entry(header, &before, size).map(Some),
+                _ => return Ok(Some(self.entry(header, &before, size))),
             }
         }
     }
 
-    fn entry(&mut self, header: &Header, before: &Before, stored: u64) -> anyhow::Result<Entry> {
+    fn entry(&mut self, header: &Header, before: &Before, stored: u64) -> Found {
         let pax = &before.pax;
         let path = pax.bytes("GNU.sparse.name").or(pax.bytes("path")).map(<[u8]>::to_vec);
         let path = path.or(before.path.clone()).unwrap_or_else(|| header.path_bytes().into_owned());
         let target = pax.bytes("linkpath").map(<[u8]>::to_vec).or(before.target.clone());
         let target = target.or_else(|| header.link_name_bytes().map(|name| name.into_owned())).unwrap_or_default();
-        let mut entry = self.described(header, before, stored, path.clone(), target);
-        if let Ok(entry) = &mut entry {
-            entry.path = path.clone();
-        }
-        entry.with_context(|| text::escape(&path))
+        let start = self.at;
+        self.last.clone_from(&path);
+        self.described(header, before, stored, path.clone(), target).map_err(|error| {
+            // Where the next header is, if the length is right.
+            self.at = start.saturating_add(stored.checked_next_multiple_of(BLOCK).unwrap_or(u64::MAX));
+            (path, error)
+        })
     }
 
     fn described(
@@ -218,7 +310,8 @@ impl Reader {
             let (major, minor) = (header.device_major()?, header.device_minor()?);
             meta.rdev = rustix::fs::makedev(major.unwrap_or(0), minor.unwrap_or(0));
         }
-        let mut entry = Entry { path, target, what, meta, size: 0, extents: Vec::new() };
+        let (is_link, atime) = (what == EntryType::Link, pax.time("atime")?);
+        let mut entry = Entry { path, target, is_link, meta, atime, size: 0, extents: Vec::new() };
         match (kind, what) {
             // Its contents are those of the other name; only PAX stores them again.
             (_, EntryType::Link) => self.skip(if pax.is_empty() { 0 } else { stored })?,
@@ -281,7 +374,7 @@ impl Reader {
     fn map(&mut self, stored: u64, entry: &mut Entry) -> anyhow::Result<Vec<(u64, u64)>> {
         let start = self.at;
         let (mut text, mut used) = (Vec::new(), 0);
-        let mut number = |reader: &mut Reader| -> anyhow::Result<u64> {
+        let mut number = |reader: &mut Self| -> anyhow::Result<u64> {
             loop {
                 if let Some(len) = text[used..].iter().position(|&b: &u8| b == b'\n') {
                     let digits = std::str::from_utf8(&text[used..used + len])?;
@@ -305,10 +398,7 @@ impl Reader {
 
     fn block(&mut self) -> anyhow::Result<[u8; BLOCK as usize]> {
         let mut block = [0; BLOCK as usize];
-        if self.len.saturating_sub(self.at) < BLOCK {
-            return Err(self.no_end());
-        }
-        self.file.read_exact_at(&mut block, self.at)?;
+        self.read(&mut block)?;
         self.at += BLOCK;
         Ok(block)
     }
@@ -319,20 +409,33 @@ impl Reader {
             bail!("entry {} of the archive: a name or header of {size} bytes", self.named);
         }
         let mut bytes = vec![0; size as usize];
-        let at = self.at;
+        self.read(&mut bytes)?;
         self.skip(size)?;
-        self.file.read_exact_at(&mut bytes, at)?;
         Ok(bytes)
+    }
+
+    fn read(&mut self, bytes: &mut [u8]) -> anyhow::Result<()> {
+        let read = self.source.fetch(self.at, bytes);
+        interrupt::check()?;
+        read.map_err(|error| match error.kind() {
+            ErrorKind::UnexpectedEof => self.no_end(),
+            _ => error.into(),
+        })
     }
 
     fn skip(&mut self, size: u64) -> anyhow::Result<()> {
         let end = size.checked_next_multiple_of(BLOCK).and_then(|len| self.at.checked_add(len));
-        self.at = end.filter(|&end| end <= self.len).ok_or_else(|| self.no_end())?;
+        // What is behind the end is missed when the next header is read (A2).
+        self.at = end.ok_or_else(|| self.no_end())?;
         Ok(())
     }
 
     fn no_end(&self) -> anyhow::Error {
-        if self.named == 0 { anyhow!("is neither a directory nor a tar archive") } else { cut() }
+        match &self.last[..] {
+            _ if self.named == 0 => anyhow!("is neither a directory nor a tar archive"),
+            [] => cut(),
+            last => cut().context(text::escape(last)),
+        }
     }
 }
 
@@ -355,38 +458,4 @@ fn until_nul(mut bytes: Vec<u8>) -> Vec<u8> {
     let end = bytes.iter().position(|&b| b == 0).unwrap_or(bytes.len());
     bytes.truncate(end);
     bytes
-}
-
-impl Entry {
-    fn put(&self, tree: &mut Tree, missing: &Meta) -> anyhow::Result<()> {
-        let path = names(&self.path)?;
-        let Some(name) = path.last() else {
-            if self.meta.kind != Kind::Directory {
-                bail!("the root is a directory");
-            }
-            tree.node_mut(Id::ROOT).meta = self.meta.clone();
-            return Ok(());
-        };
-        let dir = tree.above(&path, missing)?;
-        if self.what == EntryType::Link {
-            let shown = || text::escape(&self.target);
-            let to = names(&self.target).with_context(|| format!("a link to {}", shown()))?;
-            let first =
-                tree.find(&to).with_context(|| format!("a link to {}, which is not in the archive", shown()))?;
-            if tree.node(first).meta.kind == Kind::Directory {
-                bail!("a link to {}, which is a directory", shown());
-            }
-            if path != to {
-                tree.link(dir, name, first)?;
-            }
-            return Ok(());
-        }
-        let content = match self.meta.kind {
-            Kind::Symlink => Content::Target(self.target.clone()),
-            Kind::Regular if self.size > 0 => Content::Archive { size: self.size, extents: self.extents.clone() },
-            _ => Content::Nothing,
-        };
-        tree.put(dir, name, self.meta.clone(), content)?;
-        Ok(())
-    }
 }
