@@ -50,7 +50,11 @@ pub(crate) fn run(args: &Args) -> Outcome {
                 if let Some(sum) = tally.judge(&text::escape(&path), sum(fs, &file).await) {
                     out.bytes(&line(&sum, &path))?;
                 }
-            } else if file.is_dir() && seen.insert(file.attr().ino) {
+            } else if file.is_dir() {
+                if !seen.insert(file.attr().ino) {
+                    tally.complain(&text::escape(&path), &"met before: the volume is damaged");
+                    continue;
+                }
                 let (mut names, outcome) = file.names().await;
                 tally.judge(&text::escape(&path), outcome);
                 names.sort_unstable();

@@ -122,6 +122,20 @@ fn a_volume_grows_within_its_last_group_by_one_and_by_many_and_twice() {
     }
 }
 
+/// The places where searches for free blocks begin were in the part that is cut off.
+#[test]
+fn a_volume_that_was_full_and_shrinks_is_clean() {
+    for format in [Format::Ufs1, Format::Ufs2] {
+        for to in [36 * MIB, 30 * MIB, 12 * MIB] {
+            let disk = volume(&shape(format, Endian::Little, 4096, 512, 40 * MIB), 40 * MIB);
+            put(&disk, "big", 39 << 20);
+            mounted(&disk, async |fs| fs.unlink(fs.root(), Name::new(b"big").unwrap()).await.unwrap());
+            resize(&disk, to).unwrap();
+            is_clean(&disk);
+        }
+    }
+}
+
 #[test]
 fn sizes_at_random_up_and_down_leave_clean_volumes() {
     let mut rng = Rng::new(7);

@@ -33,10 +33,11 @@ impl std::str::FromStr for ReadMap {
 
     fn from_str(text: &str) -> Result<ReadMap, BadMap> {
         let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
-        let mut map = ReadMap::default();
+        let (mut map, mut end, mut ranges) = (ReadMap::default(), 1, 0);
         for (at, (line, text)) in lines.enumerate() {
             let words: Vec<&str> = text.split_whitespace().collect();
             // Position and status of the program, and since version 1.23 the number of the pass.
+            end = line;
             if at == 0 {
                 if !(2..=3).contains(&words.len()) || number(words.first()).is_none() {
                     return Err(BadMap { line });
@@ -47,13 +48,15 @@ impl std::str::FromStr for ReadMap {
                 (Some(start), Some(len), Some(status)) => Some((start..start.saturating_add(len), *status)),
                 _ => None,
             };
+            ranges += 1;
             match range {
                 Some((_, "+")) => {}
                 Some((range, "?" | "*" | "/" | "-")) => map.bad.push(range),
                 _ => return Err(BadMap { line }),
             }
         }
-        Ok(map)
+        // A map without a range would call all of the copy read.
+        if ranges == 0 { Err(BadMap { line: end }) } else { Ok(map) }
     }
 }
 
@@ -83,7 +86,14 @@ mod tests {
 
     #[test]
     fn a_line_that_is_none_of_a_map_is_named() {
-        for (text, line) in [("garbage", 1), ("0 + 1\n0 1", 2), ("0 +\n# x\n0 5 x\n", 3), ("0 +\n-1 5 -\n", 2)] {
+        for (text, line) in [
+            ("garbage", 1),
+            ("0 + 1\n0 1", 2),
+            ("0 +\n# x\n0 5 x\n", 3),
+            ("0 +\n-1 5 -\n", 2),
+            ("", 1),
+            ("# x\n0 +\n", 2),
+        ] {
             assert_eq!(text.parse::<ReadMap>(), Err(BadMap { line }), "{text:?}");
         }
     }

@@ -118,6 +118,9 @@ fn set_sizes(f: &mut SbFields, old: &Geometry, size: u64, ncg: u32) {
         let per_group = i32::try_from(old.cpg.max(1)).unwrap_or(1);
         f.old_ncyl = narrow(i64::from(ncg)).saturating_mul(per_group);
     }
+    if f.cgrotor >= i32::try_from(ncg).unwrap_or(i32::MAX) {
+        f.cgrotor = 0;
+    }
     // Counted when the groups are known; the old ones may be too many for a smaller volume.
     (f.cs_ndir, f.cs_nbfree, f.cs_nifree, f.cs_nffree) = (0, 0, 0, 0);
 }
@@ -207,6 +210,13 @@ impl Groups<'_> {
         match before < after {
             true => map::fill(cg.free_mut(), before, after - before, true),
             false => map::fill(cg.free_mut(), after, before - after, false),
+        }
+        // Where the next search begins: fsck finds a place behind the end wrong.
+        if cg.view().rotor() >= after {
+            cg.set_rotor(0);
+        }
+        if cg.view().frotor() >= after {
+            cg.set_frotor(0);
         }
         let ndir = cg.view().ndir();
         cg.rebuild_counts(ndir);
