@@ -4,9 +4,9 @@
 //! `commands`. Shared code: `image` opens volumes, `place` parses `IMAGE:/path`, `copy` copies between any two file
 //! systems, `walk` visits a tree of an image, `names` looks up its owners, `moment` parses times and `glob` patterns,
 //! `layout` and `scheme_set` parse what several commands take, `plain` reads compressed text, `strace` takes what
-//! strace wrote for a file trace, `messages` reports events of a mounted volume, `interrupt` handles signals, `bench`
-//! and `demo` run real work, `rescue` copies what is left of a damaged volume, `listing`, `out` and `text` format and
-//! print.
+//! strace wrote for a file trace, `made` says how a document was made, `messages` reports events of a mounted volume,
+//! `interrupt` handles signals, `bench` and `demo` run real work, `rescue` copies what is left of a damaged volume,
+//! `listing`, `out` and `text` format and print.
 #![forbid(unsafe_code)]
 
 mod args;
@@ -22,6 +22,8 @@ mod interrupt;
 #[cfg(feature = "laboratory")]
 mod layout;
 mod listing;
+#[cfg(feature = "laboratory")]
+mod made;
 mod messages;
 mod moment;
 mod mount_options;
