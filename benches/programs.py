@@ -26,6 +26,7 @@ import json
 import os
 import pathlib
 import platform
+import shlex
 import shutil
 import sqlite3
 import statistics
@@ -276,7 +277,8 @@ def main():
     machine = f"{os.cpu_count()} CPUs, Linux {platform.release()}, load {os.getloadavg()[0]:.1f}"
     if asked.json:
         rows = [{"what": what, "medians": {name: statistics.median(got) for name, got in by.items()}} for what, by in numbers.items()]
-        print(json.dumps({"programs": rows, "systems": names, "machine": machine, "runs": asked.runs}, indent=1))
+        print(json.dumps({"programs": rows, "systems": names, "machine": machine, "runs": asked.runs,
+                          "made": {"command": shlex.join(sys.argv), "date": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()), "machine": machine}}, indent=1))
     else:
         print(f"{machine}; {asked.runs} alternating runs, medians\n")
         print("\n".join(table(numbers, names)))

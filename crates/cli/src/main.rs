@@ -1,13 +1,16 @@
 //! The command `ordo`: parse, call, print.
 //!
 //! `args` defines the whole command line and the helpers of mount(8), mkfs(8) and fsck(8); each command has a file in
-//! `commands`. Shared code: `image` opens volumes, `place` parses `IMAGE:/path`, `copy` copies between any two file
-//! systems, `walk` visits a tree of an image, `names` looks up its owners, `moment` parses times and `glob` patterns, which
-//! `expand` compares with the names of an image, `progress` says how far a copy is, `acl` access control lists,
-//! `layout` and `scheme_set` parse what several commands take, `plain` reads compressed text, `archive` tar, `strace` takes what
-//! strace wrote for a file trace, `messages` reports events of a mounted volume, `complete` answers shells, `interrupt`
-//! handles signals, `bench` and `demo` run real work, `rescue` copies what is left of a damaged volume, `listing`,
-//! `out` and `text` format and print.
+//! `commands`. What they share:
+//!
+//! - images: `image` opens volumes, `place` parses `IMAGE:/path`, `expand` its patterns, `copy` copies between any two
+//!   file systems, `walk` visits a tree, `names` looks up owners, `acl` access control lists, `archive` reads tar,
+//!   `rescue` copies what is left of a damaged volume;
+//! - arguments: `mount_options`, `layout`, `scheme_set`, `size`, `moment`, `glob`; `complete` answers shells;
+//! - the laboratory: `bench` and `demo` run real work, `made` says how a document was made, `plain` reads compressed
+//!   text, `strace` takes what strace wrote for a file trace, `responses` draws them;
+//! - what is printed: `listing`, `out`, `text`, `progress`, and `messages`, the events of a mounted volume; `interrupt`
+//!   handles signals.
 #![forbid(unsafe_code)]
 
 mod acl;
@@ -27,6 +30,8 @@ mod interrupt;
 #[cfg(feature = "laboratory")]
 mod layout;
 mod listing;
+#[cfg(feature = "laboratory")]
+mod made;
 mod messages;
 mod moment;
 mod mount_options;

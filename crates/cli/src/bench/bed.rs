@@ -1,7 +1,9 @@
 //! Where workloads run: a volume in memory, a volume in a file, a directory of any mounted file system.
 
+use super::job::MachineOf;
 use crate::image;
 use anyhow::{Context, bail};
+use ordo_drive::{Kind, Profile};
 use ordofs::disk::{Counted, Disk, FileDisk, FileOptions, RamDisk, Requests};
 use ordofs::rt::Rt;
 use ordofs::{
@@ -49,6 +51,31 @@ impl std::fmt::Display for Bed {
             Bed::Sim(name) => write!(f, "sim:{name}"),
         }
     }
+}
+
+impl Bed {
+    /// In words. `None`: where the bed says nothing that its name does not say.
+    pub(crate) fn says(&self) -> Option<String> {
+        match self {
+            Bed::Ram => Some("memory as a disk".to_owned()),
+            Bed::File(_) => Some("a file on a disk of this machine".to_owned()),
+            Bed::Dir(_) => None,
+            Bed::Sim(drive) => drive_says(drive),
+        }
+    }
+}
+
+/// A modelled drive in words: its kind, its year where a machine of that year is modelled with it, and its maker's
+/// name.
+pub(crate) fn drive_says(drive: &str) -> Option<String> {
+    let profile = Profile::named(drive).ok()?;
+    let kind = match &profile.kind {
+        Kind::Disk(_) => "a disk",
+        Kind::Ssd(_) => "a flash drive",
+    };
+    let year = MachineOf::with_drive(drive).year().map(|year| format!(" of {year}")).unwrap_or_default();
+    let model = profile.name.split(" (").next().unwrap_or_default();
+    Some(format!("{kind}{year}, modelled: {model}"))
 }
 
 /// Size of a log on a disk of its own: what `ordo tune -o log=on` gives the largest volumes.

@@ -55,6 +55,16 @@ impl MachineOf {
         }
     }
 
+    /// The year of it.
+    pub(crate) fn year(self) -> Option<u32> {
+        match self {
+            MachineOf::Of1994 => Some(1994),
+            MachineOf::Of1995 => Some(1995),
+            MachineOf::Of2000 => Some(2000),
+            MachineOf::Today => None,
+        }
+    }
+
     fn machine(self, drive: &str) -> Machine {
         let drive = drive.to_owned();
         match self {

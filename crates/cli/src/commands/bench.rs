@@ -4,20 +4,24 @@ use crate::bench::bed::{Bed, NewSize};
 use crate::bench::job::{Job, MachineOf};
 use crate::bench::medians::{Median, medians};
 use crate::layout::{self, LayoutArg};
+use crate::made::{Made, Told};
 use crate::mount_options;
 use crate::out::{Outcome, Status, print, usage};
 use crate::scheme_set::SchemeSet;
 use crate::{size, text};
 use indicatif::ProgressBar;
+use ordo_lab::Promised;
 use ordo_workload::{Params, Row};
 use ordofs::MountOptions;
+use std::collections::BTreeSet;
 use std::io::IsTerminal;
 use std::time::Duration;
 
 /// Runs workloads under schemes and shows the cost of each
 ///
 /// Each run begins with an empty volume. The table shows medians; with --json every run has rows of its own, with the
-/// scheme's counters since the mount. With several users each run has one row, because the phases of different users
+/// scheme's counters since the mount; the first row also says how all were made, and the first of each scheme what it
+/// promises. With several users each run has one row, because the phases of different users
 /// overlap. When several schemes are compared in memory, each workload first runs once unmeasured, so that the first
 /// scheme does not pay for allocating the memory.
 ///
@@ -97,8 +101,30 @@ pub(crate) fn run(args: &Args) -> Outcome {
         }
     }
     bar.finish_and_clear();
-    print(|out| if args.json { out.json(&rows) } else { out.bytes(table(&rows, args.runs > 1).as_bytes()) })?;
+    print(|out| {
+        if args.json { out.json(&told(args, &jobs, &rows)) } else { out.bytes(table(&rows, args.runs > 1).as_bytes()) }
+    })?;
     Ok(Status::DONE)
+}
+
+/// The rows as a document: the first says how all were made, and the first of each scheme what it promises.
+fn told<'a>(args: &Args, jobs: &[Job], rows: &'a [Row]) -> Vec<Told<'a, Row>> {
+    let made = || match args.disk {
+        Bed::Sim(_) => Made::in_virtual_time(),
+        _ => Made::here_and_now(),
+    };
+    let promised = |row: &Row| {
+        let job = jobs.iter().find(|job| job.options.scheme.as_deref() == Some(&row.scheme))?;
+        Promised::of_scheme(&row.scheme, &job.options.settings)
+    };
+    let mut seen = BTreeSet::new();
+    let tell = |(at, document): (usize, &'a Row)| Told {
+        document,
+        made: (at == 0).then(made),
+        disk_says: if at == 0 { args.disk.says() } else { None },
+        promises: if seen.insert(&document.scheme) { promised(document) } else { None },
+    };
+    rows.iter().enumerate().map(tell).collect()
 }
 
 /// The first of several jobs that differ only in their schemes.

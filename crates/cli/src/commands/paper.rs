@@ -2,7 +2,9 @@
 
 mod features;
 
+use crate::bench::bed::drive_says;
 use crate::commands::trace::a_create;
+use crate::made::{Made, Told};
 use crate::out::{Outcome, Status, print, usage};
 use crate::text;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -42,12 +44,18 @@ pub(crate) fn run(args: &Args) -> Outcome {
     }
     let documents = args.keys.iter().map(|key| document(key)).collect::<anyhow::Result<Vec<_>>>()?;
     match (&documents[..], args.json) {
-        ([one], true) => print(|out| out.json(one))?,
-        (all, true) => print(|out| out.json(&all))?,
+        ([one], true) => print(|out| out.json(&told(one)))?,
+        (all, true) => print(|out| out.json(&all.iter().map(told).collect::<Vec<_>>()))?,
         (all, false) => print(|out| out.bytes(all.iter().map(shown).collect::<Vec<_>>().join("\n").as_bytes()))?,
     }
     let broken = documents.iter().flat_map(|document| &document.claims).any(|claim| claim.tested && !claim.holds);
     Ok(if broken && !args.json { Status(1) } else { Status::DONE })
+}
+
+/// A document, with how it was made, and what its drive is.
+fn told(document: &Document) -> Told<'_, Document> {
+    let made = Some(Made::in_virtual_time());
+    Told { document, made, disk_says: drive_says(&document.disk), promises: None }
 }
 
 /// All papers that can be run.

@@ -4,10 +4,11 @@
 use crate::bars::{self, Bar, Group};
 use crate::document::Row;
 use crate::number::{bytes, fixed, short};
+use crate::words::word;
 use maud::{Markup, html};
 
 /// The distinct values of `of`, in the order of the rows.
-fn distinct<'a, T: PartialEq>(rows: &'a [Row], of: impl Fn(&'a Row) -> T) -> Vec<T> {
+pub(crate) fn distinct<'a, T: PartialEq>(rows: &'a [Row], of: impl Fn(&'a Row) -> T) -> Vec<T> {
     let mut found = Vec::new();
     for row in rows {
         let value = of(row);
@@ -19,11 +20,11 @@ fn distinct<'a, T: PartialEq>(rows: &'a [Row], of: impl Fn(&'a Row) -> T) -> Vec
 }
 
 /// All runs of one configuration.
-struct Runs<'a>(Vec<&'a Row>);
+pub(crate) struct Runs<'a>(Vec<&'a Row>);
 
 impl Runs<'_> {
     /// The median; of an even number, the mean of the middle two.
-    fn median(&self, of: impl Fn(&Row) -> f64) -> f64 {
+    pub(crate) fn median(&self, of: impl Fn(&Row) -> f64) -> f64 {
         let mut values: Vec<f64> = self.0.iter().map(|row| of(row)).collect();
         values.sort_by(f64::total_cmp);
         match values.len() {
@@ -48,37 +49,65 @@ pub(crate) fn title(rows: &[Row]) -> String {
     distinct(rows, |row| row.workload.as_str()).join(", ")
 }
 
+/// A disk in words: those of the document, or what its name says.
+pub(crate) fn disk_in_words(rows: &[Row], disk: &str) -> String {
+    let says =
+        rows.iter().filter(|row| row.disk == disk).map(|row| row.disk_says.as_str()).find(|says| !says.is_empty());
+    match (says, disk.split_once(':')) {
+        (Some(says), _) => says.to_owned(),
+        (None, Some(("sim", drive))) => format!("a modelled drive: {drive}"),
+        (None, Some(("file", path))) => format!("the file {path}"),
+        (None, Some(("dir", path))) => format!("the directory {path}"),
+        (None, _) if disk == "ram" => "memory as a disk".to_owned(),
+        (None, _) => disk.to_owned(),
+    }
+}
+
+/// In one line: the schemes, and the disk.
+pub(crate) fn digest(rows: &[Row]) -> String {
+    let (schemes, disks) = (distinct(rows, |row| row.scheme.as_str()), distinct(rows, |row| row.disk.as_str()));
+    let disks: Vec<String> =
+        disks.into_iter().filter(|disk| !disk.is_empty()).map(|disk| disk_in_words(rows, disk)).collect();
+    let on = if disks.is_empty() { String::new() } else { format!(", on {}", disks.join("; ")) };
+    format!("{} {}{on}", schemes.len(), if schemes.len() == 1 { "scheme" } else { "schemes" })
+}
+
 /// A section for the rows of a document.
 pub(crate) fn of(rows: &[Row]) -> Markup {
     let schemes = distinct(rows, |row| row.scheme.as_str());
     let beds = distinct(rows, |row| (row.workload.as_str(), row.disk.as_str()));
     html! {
         p.lead { "Operations a second; a longer bar is better. Of several runs the median." }
+        @let disks = distinct(rows, |row| row.disk.as_str());
         @for (workload, disk) in beds {
             @let phases = phases(rows, workload, disk);
             section.part {
-                h3 { (workload) @if !disk.is_empty() { " " small { "on " (disk) } } }
+                h3 { (workload) @if !disk.is_empty() { " " small { "on " (disk_in_words(rows, disk)) } } }
                 div.many {
                     @for phase in &phases { figure { (chart(rows, (workload, disk), phase, &schemes)) } }
                 }
                 details open[phases.len() == 1] {
                     summary { "All numbers" }
                     (table(rows, (workload, disk), &phases, &schemes))
+                    (legend())
                 }
             }
+        }
+        @if disks.iter().any(|disk| !disk.is_empty()) {
+            p { small { "The disk on the command line: " (disks.join(", ")) } }
         }
     }
 }
 
 /// The phases, `total` first.
-fn phases<'a>(rows: &'a [Row], workload: &str, disk: &str) -> Vec<&'a str> {
+pub(crate) fn phases<'a>(rows: &'a [Row], workload: &str, disk: &str) -> Vec<&'a str> {
     let mut phases = distinct(rows, |row| (row.workload.as_str(), row.disk.as_str(), row.phase.as_str()));
     phases.retain(|(of, on, _)| *of == workload && *on == disk);
     phases.sort_by_key(|(.., phase)| *phase != "total");
     phases.into_iter().map(|(.., phase)| phase).collect()
 }
 
-fn runs<'a>(rows: &'a [Row], (workload, disk): (&str, &str), phase: &str, scheme: &str) -> Runs<'a> {
+pub(crate) fn runs<'a>(rows: &'a [Row], (workload, disk): (&str, &str), phase: &str, scheme: &str) -> Runs<'a> {
     let is = |row: &&Row| row.workload == workload && row.disk == disk && row.phase == phase && row.scheme == scheme;
     Runs(rows.iter().filter(is).collect())
 }
@@ -90,6 +119,26 @@ fn chart(rows: &[Row], bed: (&str, &str), phase: &str, schemes: &[&str]) -> Mark
         value.map(|_| Bar { label: (*scheme).to_owned(), value, says: None, colour: at })
     });
     bars::of(html! { (phase) }, &[Group { name: String::new(), bars: bars.collect() }])
+}
+
+/// What each number is.
+fn legend() -> Markup {
+    let says = [
+        ("runs", "how often it was run; all numbers are medians of the runs"),
+        ("ops", "operations in the program\u{2019}s unit: files, transactions, pairs of a create and a delete"),
+        ("seconds", "elapsed time; on a modelled disk virtual time"),
+        ("ops/s", "operations a second, and from the slowest to the fastest of all runs"),
+        ("CPU s", "seconds of the processor; on a modelled machine those of its processor"),
+        ("reads, writes", "requests to the disk"),
+        ("written", "bytes that they wrote"),
+        ("waits", "how often a call waited because of the order of writes"),
+    ];
+    html! {
+        dl.keys {
+            @for (name, says) in says { div { dt { (name) } dd { (says) } } }
+            div { dt { (word("rollback", "rollbacks")) } dd { "writes in which an unsafe change was replaced by its old value" } }
+        }
+    }
 }
 
 fn table(rows: &[Row], bed: (&str, &str), phases: &[&str], schemes: &[&str]) -> Markup {

@@ -46,6 +46,13 @@ fn count(claims: &[Claim], verdict: Verdict) -> usize {
     claims.iter().filter(|claim| Verdict::of(claim) == verdict).count()
 }
 
+/// The same without markup.
+pub(crate) fn digest(claims: &[Claim]) -> String {
+    let [held, broken, untested] = Verdict::ALL.map(|verdict| count(claims, verdict));
+    let untested = if untested > 0 { format!(", {untested} not tested") } else { String::new() };
+    if claims.is_empty() { String::new() } else { format!("{held} of {} tested claims hold{untested}", held + broken) }
+}
+
 /// One line: how many were tested, and how many hold.
 pub(crate) fn verdict(claims: &[Claim]) -> Markup {
     let [held, broken, untested] = Verdict::ALL.map(|verdict| count(claims, verdict));
@@ -68,9 +75,27 @@ pub(crate) fn verdict(claims: &[Claim]) -> Markup {
     }
 }
 
+/// What most reasons begin with, up to a semicolon: said once above the table, it need not be said in each row.
+fn common(claims: &[Claim]) -> Option<&str> {
+    let first = |claim: &'_ Claim| -> usize { claim.why.find("; ").unwrap_or(claim.why.len()) };
+    let starts: Vec<&str> =
+        claims.iter().filter(|claim| !claim.why.is_empty()).map(|claim| &claim.why[..first(claim)]).collect();
+    let count = |start: &str| starts.iter().filter(|other| **other == start).count();
+    let most = starts.iter().copied().max_by_key(|start| count(start))?;
+    (count(most) > 2 && count(most) * 2 > starts.len()).then_some(most)
+}
+
+/// A reason without what is said above.
+fn rest<'a>(why: &'a str, common: Option<&str>) -> &'a str {
+    let after = common.and_then(|common| why.strip_prefix(common));
+    after.map_or(why, |rest| rest.strip_prefix("; ").unwrap_or(rest))
+}
+
 /// The claims, grouped by verdict; `id` distinguishes the filters of a page.
 pub(crate) fn table(id: &str, claims: &[Claim]) -> Markup {
+    let common = common(claims);
     html! {
+        @if let Some(why) = common { p { "Why, unless a row says more: " (why) "." } }
         fieldset.claims {
             legend.hidden { "Which claims to show" }
             input.all type="radio" name=(id) id=(format!("{id}-all")) checked;
@@ -85,7 +110,7 @@ pub(crate) fn table(id: &str, claims: &[Claim]) -> Markup {
                 @for verdict in Verdict::ALL.into_iter().filter(|verdict| count(claims, *verdict) > 0) {
                     tbody class=(verdict.name()) {
                         tr { th.group scope="rowgroup" colspan="4" { (badge(verdict)) } }
-                        @for claim in claims.iter().filter(|claim| Verdict::of(claim) == verdict) { (line(claim)) }
+                        @for claim in claims.iter().filter(|claim| Verdict::of(claim) == verdict) { (line(claim, common)) }
                     }
                 }
             }
@@ -98,14 +123,14 @@ fn badge(verdict: Verdict) -> Markup {
     html! { span class=(format!("badge {}", verdict.name())) { span aria-hidden="true" { (mark) " " } (words) } }
 }
 
-fn line(claim: &Claim) -> Markup {
+fn line(claim: &Claim, common: Option<&str>) -> Markup {
     html! {
         tr {
             th scope="row" {
                 (claim.statement)
                 small { (claim.id) @if !claim.place.is_empty() { @if !claim.id.is_empty() { " \u{b7} " } (claim.place) } }
             }
-            @for (name, value) in [("expected", text(&claim.expected)), ("ours", text(&claim.ours)), ("why", claim.why.clone())] {
+            @for (name, value) in [("expected", text(&claim.expected)), ("ours", text(&claim.ours)), ("why", rest(&claim.why, common).to_owned())] {
                 @if value.is_empty() { td.empty {} } @else { td data-name=(name) { (value) } }
             }
         }
@@ -144,6 +169,19 @@ mod tests {
         let said = verdict(&claims).into_string();
         assert!(said.contains("<strong>1 of 2</strong> tested claims hold, 1 does not; 2 were not tested."), "{said}");
         assert!(verdict(&[]).into_string().is_empty());
+    }
+
+    #[test]
+    fn a_reason_that_most_have_is_said_once() {
+        let of = |whys: &[&str]| {
+            whys.iter().map(|why| Claim { why: (*why).into(), ..claim(Some(true), Some(true)) }).collect::<Vec<_>>()
+        };
+        let claims = of(&["seen; for example x", "seen", "seen", "another", ""]);
+        let shown = table("t", &claims).into_string();
+        assert_eq!((shown.matches("seen").count(), shown.matches("another").count()), (1, 1), "{shown}");
+        assert!(shown.contains("<td data-name=\"why\">for example x</td>"), "{shown}");
+        assert_eq!(common(&of(&["a", "a", "b", "c"])), None);
+        assert_eq!(common(&[]), None);
     }
 
     #[test]

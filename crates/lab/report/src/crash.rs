@@ -1,12 +1,15 @@
-//! The results of the power-cut explorer: a row for each exploration, and below it the violations.
+//! The results of the power-cut explorer: a row for each exploration; below it each violation, and the script with the
+//! calls that the violations are about.
 
 use crate::document::{Crash, Violation};
 use crate::number::fixed;
+use crate::words::word;
 use maud::{Markup, html};
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// A section for all explorations.
-pub(crate) fn of(crashes: &[Crash]) -> Markup {
+pub(crate) fn of(crashes: &[&Crash]) -> Markup {
     let names = ["violations", "workload", "disk", "writes", "states tried"];
     html! {
         p.lead { "The power was cut at every moment, undurable writes were lost, kept and torn; each state was recovered and held to what the scheme promises." }
@@ -17,17 +20,43 @@ pub(crate) fn of(crashes: &[Crash]) -> Markup {
                 tbody { @for crash in crashes { (line(crash)) } }
             }
         }
-        @for crash in crashes.iter().filter(|crash| !crash.violations.is_empty()) {
+        dl.keys {
+            div { dt { "violations" } dd { (word("state", "states")) " that break a promise; counted once for each promise" } }
+            div { dt { "workload" } dd { "the script of calls that ran when the power went" } }
+            div { dt { "writes" } dd { "requests to write that the script caused" } }
+            div { dt { "states tried" } dd { "how many of the disk's possible contents after a cut were recovered and compared" } }
+            @for (disk, says) in disks(crashes) { div { dt { (disk) } dd { (says) } } }
+        }
+        @for (at, crash) in crashes.iter().enumerate().filter(|(_, crash)| !crash.violations.is_empty()) {
             details {
-                summary { (crash.scheme) ", " (crash.workload) ": what was violated" }
-                ul.plain { @for violation in &crash.violations { li { (found(violation)) } } }
+                summary { (crash.scheme) ", " (crash.workload) ": " (fixed(total(crash), 0)) " violations, and the calls that they are about" }
+                (violations(&format!("c{at}"), crash))
             }
         }
     }
 }
 
+/// In one line: how many explorations, and how many found something.
+pub(crate) fn digest(crashes: &[&Crash]) -> String {
+    let broken = crashes.iter().filter(|crash| total(crash) > 0.0).map(|crash| crash.scheme.as_str());
+    let broken: Vec<&str> = broken.collect();
+    let states: f64 = crashes.iter().map(|crash| crash.states).sum();
+    let found = if broken.is_empty() { "no promise broken".into() } else { format!("broken by {}", broken.join(", ")) };
+    format!("{} states after a cut; {found}", fixed(states, 0))
+}
+
+fn total(crash: &Crash) -> f64 {
+    crash.violations_total.unwrap_or(crash.violations.len() as f64)
+}
+
+/// The disks of which a document says what they are.
+fn disks<'a>(crashes: &[&'a Crash]) -> BTreeMap<&'a str, &'a str> {
+    let named = crashes.iter().filter(|crash| !crash.disk_says.is_empty());
+    named.map(|crash| (crash.disk.as_str(), crash.disk_says.as_str())).collect()
+}
+
 fn line(crash: &Crash) -> Markup {
-    let violations = crash.violations_total.unwrap_or(crash.violations.len() as f64);
+    let violations = total(crash);
     html! {
         tr {
             th scope="row" {
@@ -38,7 +67,7 @@ fn line(crash: &Crash) -> Markup {
                 @if violations > 0.0 { span.badge.broken { span aria-hidden="true" { "\u{2717} " } (fixed(violations, 0)) } }
                 @else {
                     span.badge.held { span aria-hidden="true" { "\u{2713} " } "none" }
-                    @if crash.leaks_only == Some(true) { " " small { "leaks at most" } }
+                    @if crash.leaks_only == Some(true) { " " small { (word("leak", "leaks")) " at most" } }
                 }
             }
             td.word { (crash.workload) }
@@ -49,15 +78,96 @@ fn line(crash: &Crash) -> Markup {
     }
 }
 
-fn found(violation: &Violation) -> Markup {
-    let oracle = match &violation.oracle {
+/// The violations of an exploration, and its scripts; `id` distinguishes the explorations of a page.
+fn violations(id: &str, crash: &Crash) -> Markup {
+    let scripts = scripts(&crash.violations);
+    let place = |script: u64, call: usize| format!("{id}-{script}-{call}");
+    html! {
+        @for (name, promise) in kinds(&crash.violations) {
+            h4 { (name) @if !promise.is_empty() { " " small { (promise) } } }
+            ul.plain { @for (at, violation) in crash.violations.iter().enumerate() {
+                @if (oracle(violation), violation.promise.as_str()) == (name.clone(), promise) {
+                    li id=(format!("{id}-v{at}")) { (found(violation, &place)) }
+                }
+            } }
+        }
+        @for (script, calls) in scripts {
+            h4 { "The script" @if crash.violations.iter().any(|other| other.script != script) { " " (script + 1) } }
+            ol.script { @for (call, text) in calls.iter().enumerate() {
+                li id=(place(script, call + 1)) {
+                    code { (text) }
+                    @for (at, violation) in crash.violations.iter().enumerate() {
+                        @if violation.script == script && cut(violation) == Some(call + 1) {
+                            " " a.badge.broken href=(format!("#{id}-v{at}")) { "the power went: " (oracle(violation)) }
+                        }
+                    }
+                }
+            } }
+        }
+    }
+}
+
+/// The oracles that found something, each with the promise that it holds the scheme to.
+fn kinds(violations: &[Violation]) -> Vec<(String, &str)> {
+    let mut kinds = Vec::new();
+    for violation in violations {
+        let kind = (oracle(violation), violation.promise.as_str());
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
+    }
+    kinds
+}
+
+/// The calls of each script, as far as a violation got in it: without their numbers, and without what became of them.
+fn scripts(violations: &[Violation]) -> BTreeMap<u64, Vec<&str>> {
+    let mut scripts: BTreeMap<u64, Vec<&str>> = BTreeMap::new();
+    for violation in violations.iter().filter(|violation| !violation.calls.is_empty()) {
+        let calls: Vec<&str> = violation.calls.iter().map(|call| bare(call)).collect();
+        let known = scripts.entry(violation.script).or_default();
+        if calls.len() > known.len() {
+            *known = calls;
+        }
+    }
+    scripts
+}
+
+/// `3. fsync a all: returned` is `fsync a all`.
+fn bare(call: &str) -> &str {
+    let after = call.split_once(". ").filter(|(number, _)| number.bytes().all(|byte| byte.is_ascii_digit()));
+    let text = after.map_or(call, |(_, text)| text);
+    text.rsplit_once(": ").map_or(text, |(text, _)| text)
+}
+
+/// The number of the call that was the last to begin before the cut.
+fn cut(violation: &Violation) -> Option<usize> {
+    Some(violation.calls.len()).filter(|count| *count > 0)
+}
+
+fn oracle(violation: &Violation) -> String {
+    match &violation.oracle {
         Value::String(name) => name.clone(),
         Value::Null => String::new(),
         other => other.to_string(),
-    };
+    }
+}
+
+fn found(violation: &Violation, place: &dyn Fn(u64, usize) -> String) -> Markup {
     html! {
-        strong { (oracle) } @if !violation.call.is_empty() { " after " code { (violation.call) } }
-        p { (violation.detail) }
+        @if !violation.call.is_empty() {
+            "the power went in, or after, "
+            @match cut(violation) {
+                Some(call) => a href=(format!("#{}", place(violation.script, call))) { "call " (call) ", " code { (violation.call) } },
+                None => code { (violation.call) },
+            }
+        }
+        @if violation.should.is_empty() && violation.is.is_empty() { p { (violation.detail) } }
+        @else { dl.pair { dt { "should be" } dd { (violation.should) } dt { "is" } dd { (violation.is) } } }
+        @if let Some(less) = &violation.shrunk {
+            @if !less.calls.is_empty() {
+                p { small { "as few calls as show it: " code { (less.calls.iter().map(|call| bare(call)).collect::<Vec<_>>().join("; ")) } } }
+            }
+        }
         @if !violation.id.is_empty() { p { small { "again: " code { "ordo crash --replay '" (violation.id) "'" } } } }
     }
 }
@@ -72,9 +182,39 @@ mod tests {
         let good = read(r#"{"scheme":"suj","workload":"mixed","states":12000,"violations":[],"leaks_only":true}"#);
         let bad = r#"{"scheme":"async","workload":"<w>","states":5,"violations":[{"oracle":"fsynced-data","detail":"<i>"}],
             "violations_total":1234}"#;
-        let drawn = of(&[good, read(bad)]).into_string();
-        for shown in ["12,000", "none", "leaks at most", "1,234", "fsynced-data", "&lt;w&gt;", "&lt;i&gt;"] {
+        let bad = read(bad);
+        let drawn = of(&[&good, &bad]).into_string();
+        for shown in ["12,000", "none", "leaks</a> at most", "1,234", "fsynced-data", "&lt;w&gt;", "&lt;i&gt;"] {
             assert!(drawn.contains(shown), "{shown}: {drawn}");
+        }
+        assert_eq!(digest(&[&good, &bad]), "12,005 states after a cut; broken by async");
+    }
+
+    #[test]
+    fn a_violation_leads_to_its_call_and_the_call_back_to_it() {
+        let text = r#"{"scheme":"async","workload":"w","states":5,"violations":[
+            {"oracle":"tree","call":"write a: b","calls":["1. create a 644: returned","2. write a: b: running when the power went"]},
+            {"oracle":"structure","call":"create a 644","calls":["1. create a 644: running when the power went"]},
+            {"oracle":"other","script":4,"call":"x","calls":["x: y"]}]}"#;
+        let crash = serde_json::from_str::<Crash>(text).unwrap();
+        let drawn = of(&[&crash]).into_string();
+        for shown in [
+            r##"<a href="#c0-0-2">call 2, <code>write a: b</code></a>"##,
+            r##"<li id="c0-0-2"><code>write a: b</code> <a class="badge broken" href="#c0-v0">the power went: tree</a>"##,
+            r##"<li id="c0-0-1"><code>create a 644</code> <a class="badge broken" href="#c0-v1">"##,
+            r##"<li id="c0-4-1"><code>x</code>"##,
+            "The script 5",
+        ] {
+            assert!(drawn.contains(shown), "{shown}: {drawn}");
+        }
+        // Every link has its place.
+        for link in drawn
+            .split("href=\"#")
+            .skip(1)
+            .filter_map(|rest| rest.split('"').next())
+            .filter(|link| link.starts_with('c'))
+        {
+            assert_eq!(drawn.matches(&format!("id=\"{link}\"")).count(), 1, "{link}");
         }
     }
 }

@@ -31,6 +31,43 @@ pub struct Refused {
     pub why: String,
 }
 
+/// A document, the name of its file, and how it was made, if it says so.
+#[derive(Debug)]
+pub(crate) struct Given {
+    pub(crate) file: String,
+    pub(crate) made: Option<Made>,
+    pub(crate) document: Document,
+}
+
+/// How a document was made.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub(crate) struct Made {
+    pub(crate) ordo: String,
+    pub(crate) command: String,
+    pub(crate) date: String,
+    pub(crate) machine: String,
+}
+
+/// What a scheme promises.
+#[expect(clippy::struct_excessive_bools, reason = "as many promises as a scheme makes")]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub(crate) struct Promises {
+    pub(crate) name_added: String,
+    pub(crate) name_removed: String,
+    pub(crate) fsync_covers_name: bool,
+    pub(crate) rename_never_loses: bool,
+    pub(crate) names_of_a_moment: bool,
+    pub(crate) durable_stays: bool,
+    pub(crate) crash_leaves: String,
+    pub(crate) no_stale_data: bool,
+    pub(crate) mount_at_once: bool,
+    pub(crate) seconds_in_memory: f64,
+    /// What a crash costs, in words.
+    pub(crate) says: String,
+}
+
 /// A parsed document.
 #[derive(Debug)]
 pub(crate) enum Document {
@@ -66,6 +103,12 @@ pub(crate) struct Row {
     pub(crate) rollbacks: f64,
     #[serde(default)]
     pub(crate) waits: f64,
+    /// In the first row: how all were made, and what the disk is.
+    pub(crate) made: Option<Made>,
+    #[serde(default)]
+    pub(crate) disk_says: String,
+    /// In the first row of each scheme.
+    pub(crate) promises: Option<Promises>,
 }
 
 /// What `ordo paper` prints.
@@ -76,6 +119,7 @@ pub(crate) struct Paper {
     pub(crate) title: String,
     pub(crate) reference: String,
     pub(crate) disk: String,
+    pub(crate) disk_says: String,
     pub(crate) seed: Option<u64>,
     pub(crate) notes: Vec<String>,
     pub(crate) tables: Vec<Table>,
@@ -256,6 +300,9 @@ pub(crate) struct Crash {
     #[serde(default)]
     pub(crate) disk: String,
     #[serde(default)]
+    pub(crate) disk_says: String,
+    pub(crate) promises: Option<Promises>,
+    #[serde(default)]
     pub(crate) without: Vec<String>,
     #[serde(default)]
     pub(crate) writes: f64,
@@ -270,8 +317,18 @@ pub(crate) struct Crash {
 pub(crate) struct Violation {
     pub(crate) id: String,
     pub(crate) oracle: Value,
+    pub(crate) promise: String,
+    /// Which of several scripts, from 0.
+    pub(crate) script: u64,
     pub(crate) call: String,
     pub(crate) detail: String,
+    pub(crate) should: String,
+    pub(crate) is: String,
+    /// The calls of the script up to the cut, numbered from 1, with what became of each.
+    pub(crate) calls: Vec<String>,
+    /// The writes that were not durable, with what became of each.
+    pub(crate) writes: Vec<String>,
+    pub(crate) shrunk: Option<Box<Violation>>,
 }
 
 /// What `ordo info --segments` prints.
@@ -317,6 +374,8 @@ pub(crate) struct Trace {
     #[serde(default)]
     pub(crate) disk: String,
     #[serde(default)]
+    pub(crate) disk_says: String,
+    #[serde(default)]
     pub(crate) setup: Vec<String>,
     pub(crate) refused: Option<String>,
     pub(crate) events: Vec<Event>,
@@ -342,6 +401,8 @@ pub(crate) struct Event {
     pub(crate) event: String,
     pub(crate) number: Option<u64>,
     pub(crate) says: String,
+    /// The bufs that a step changed.
+    pub(crate) bufs: Vec<String>,
     pub(crate) answer: String,
     pub(crate) made: Vec<Held>,
     pub(crate) undone: Vec<Held>,
@@ -365,23 +426,31 @@ pub(crate) struct Held {
 }
 
 /// The documents of a source: one, or a list of them.
-pub(crate) fn read(source: &Source) -> Result<Vec<Document>, Refused> {
+pub(crate) fn read(source: &Source) -> Result<Vec<Given>, Refused> {
     let refused = |why: String| Refused { name: source.name.clone(), why: one_line(&why) };
     let mut value: Value = serde_json::from_str(&source.text).map_err(|error| refused(format!("no JSON: {error}")))?;
     clean(&mut value);
     let has = |value: &Value, fields: &[&str]| fields.iter().all(|field| value.get(field).is_some());
     let is_row = |value: &Value| has(value, &["scheme", "workload", "phase", "rate"]);
+    let given = |made, document| Given { file: source.name.clone(), made, document };
+    let one = |value: Value| {
+        // What says how it was made is no reason to refuse a document.
+        let made = value.get("made").and_then(|made| serde_json::from_value(made.clone()).ok());
+        shape(value, has).map(|document| given(made, document)).map_err(refused)
+    };
     match value {
         Value::Array(list) if list.is_empty() => Err(refused("an empty list".into())),
         Value::Array(list) if list.iter().all(is_row) => {
-            typed(Value::Array(list), "a list of ordo bench").map(|rows| vec![Document::Bench(rows)]).map_err(refused)
+            let rows: Vec<Row> = typed(Value::Array(list), "a list of ordo bench").map_err(refused)?;
+            let made = rows.iter().find_map(|row| row.made.clone());
+            Ok(vec![given(made, Document::Bench(rows))])
         }
-        Value::Array(list) => list.into_iter().map(|one| shape(one, has).map_err(refused)).collect(),
-        one => Ok(vec![shape(one, has).map_err(refused)?]),
+        Value::Array(list) => list.into_iter().map(one).collect(),
+        value => Ok(vec![one(value)?]),
     }
 }
 
-fn shape(value: Value, has: impl Fn(&Value, &[&str]) -> bool) -> Result<Document, String> {
+fn shape(value: Value, has: impl Fn(&Value, &[&str]) -> bool + Copy) -> Result<Document, String> {
     if has(&value, &["paper"]) && value["paper"].is_string() {
         typed(value, "a document of ordo paper").map(Document::Paper)
     } else if has(&value, &["scheme", "workload", "states", "violations"]) {
@@ -432,9 +501,22 @@ mod tests {
         Source { name: "x.json".into(), text: text.into() }
     }
 
+    fn documents(text: &str) -> Vec<Document> {
+        read(&source(text)).unwrap().into_iter().map(|given| given.document).collect()
+    }
+
+    #[test]
+    fn a_document_says_how_it_was_made_in_any_form_or_not_at_all() {
+        let made = |text: &str| read(&source(text)).unwrap().remove(0).made.map(|made| made.command);
+        let row = r#""scheme":"s","workload":"w","phase":"p","rate":1,"seconds":2"#;
+        assert_eq!(made(r#"{"paper":"k","made":{"command":"ordo paper k"}}"#).as_deref(), Some("ordo paper k"));
+        assert_eq!(made(&format!(r#"[{{{row},"made":{{"command":"c"}}}},{{{row}}}]"#)).as_deref(), Some("c"));
+        assert_eq!((made(r#"{"paper":"k","made":7}"#), made(r#"{"paper":"k"}"#)), (None, None));
+    }
+
     #[test]
     fn a_document_is_known_by_its_shape() {
-        let kind = |text: &str| match &read(&source(text)).unwrap()[..] {
+        let kind = |text: &str| match &documents(text)[..] {
             [Document::Bench(rows)] => format!("bench {}", rows.len()),
             [Document::Paper(paper)] => format!("paper {}", paper.paper),
             [Document::Crash(crash)] => format!("crash {}", crash.states),
@@ -480,7 +562,7 @@ mod tests {
     #[test]
     fn marks_that_turn_text_around_are_replaced() {
         let text = r#"{"paper":"k","title":"a\u202eb\u0007c\nd"}"#;
-        match &read(&source(text)).unwrap()[..] {
+        match &documents(text)[..] {
             [Document::Paper(paper)] => assert_eq!(paper.title, "a\u{fffd}b\u{fffd}c\nd"),
             other => panic!("{other:?}"),
         }

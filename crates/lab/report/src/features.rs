@@ -1,6 +1,9 @@
 //! Features of systems: a table of yes and no with the number of states checked, and a witness for each no.
 
 use crate::document::{Answer, Features, System};
+use crate::number::fixed;
+use crate::whom;
+use crate::words::word;
 use maud::{Markup, html};
 
 /// The table, its caveats, and the witnesses.
@@ -13,24 +16,30 @@ pub(crate) fn of(found: &Features) -> Markup {
                 caption.hidden { (found.title) }
                 thead { tr {
                     th scope="col" { "system" }
-                    th scope="col" { "recovery" }
                     @for asked in &found.asked { th scope="col" { (asked.name) } }
+                    th scope="col" { "recovery" }
                 } }
                 tbody { @for system in &found.systems { tr {
                     th scope="row" {
                         (system.name)
                         @if system.scheme != system.name { br; small { (system.scheme) } }
                     }
-                    td { (system.recovery.replace('-', " ")) }
                     @for answer in &system.answers { td { (cell(answer)) } }
+                    td { (system.recovery.replace('-', " ")) }
                 } } }
             }
         }
-        dl { @for asked in &found.asked { dt { (asked.name) } dd { (asked.says) } } }
-        @for system in found.systems.iter().filter(shows) {
-            details {
-                summary { (system.name) ": what shows it" }
-                dl { @for (asked, answer) in found.asked.iter().zip(&system.answers).filter(|(_, answer)| !answer.shows.is_empty()) {
+        dl.keys {
+            div { dt { "yes 1,105" } dd { "1,105 " (word("state", "states")) " after a power cut were examined, and none shows the contrary" } }
+            div { dt { "no 63 of 157" } dd { "of 157 states 63 show the contrary; one of them is below" } }
+            @for asked in &found.asked { div { dt { (asked.name) } dd { (asked.says) } } }
+            div { dt { "recovery" } dd { "what is needed before the volume is used again" } }
+        }
+        @if found.systems.iter().any(|system| shows(&system)) { details {
+            summary { "A state for each no" }
+            @for system in found.systems.iter().filter(shows) {
+                h5 { (system.name) }
+                dl.pair { @for (asked, answer) in found.asked.iter().zip(&system.answers).filter(|(_, answer)| !answer.shows.is_empty()) {
                     dt { (asked.name) }
                     dd {
                         (answer.shows)
@@ -38,16 +47,16 @@ pub(crate) fn of(found: &Features) -> Markup {
                     }
                 } }
             }
-        }
+        } }
     }
 }
 
 fn cell(answer: &Answer) -> Markup {
-    let word = if answer.yes { "yes" } else { "no" };
+    let number = |count: u64| fixed(count as f64, 0);
     html! {
-        (word)
+        (whom::word(answer.yes, answer.yes))
         @if answer.states > 0 {
-            " " small { @if answer.yes { (answer.states) } @else { (answer.against) " of " (answer.states) } }
+            " " small { @if answer.yes { (number(answer.states)) } @else { (number(answer.against)) " of " (number(answer.states)) } }
         }
     }
 }
@@ -62,7 +71,7 @@ mod tests {
             "systems":[{"name":"s","scheme":"sync","recovery":"maybe-impossible",
                 "answers":[{"yes":false,"states":9,"against":2,"witness":"the:id","shows":"both names"},{"yes":true}]}]}"#;
         let shown = of(&serde_json::from_str(text).unwrap()).into_string();
-        assert!(shown.contains("no <small>2 of 9</small>") && shown.contains("<td>yes</td>"), "{shown}");
+        assert!(shown.contains("no</span> <small>2 of 9</small>") && shown.contains("yes</span></td>"), "{shown}");
         assert!(shown.contains("<code>the:id</code>") && shown.contains("no proof"), "{shown}");
         assert!(shown.contains("s<br><small>sync</small>"), "a name and its scheme are two words: {shown}");
         assert!(shown.contains("maybe impossible") && shown.contains("both names"), "{shown}");

@@ -11,6 +11,7 @@
 //! ```
 //!
 //! R1. The same documents in the same order give the same bytes: nothing here reads a clock, a file or the environment.
+//!     When the files were written, the caller says ([`Context`]).
 //! R2. The content of a document is text. It becomes HTML through `maud` alone, which escapes it; a picture in a
 //!     document becomes an `<img>`, in which no script runs. The page's own policy also forbids scripts and network
 //!     access.
@@ -19,9 +20,11 @@
 //! R5. A document of an unknown shape is rejected, with the name of its file. Missing fields of a known shape are
 //!     omitted.
 //!
-//! `document` defines the shapes, `page` assembles the sections; `bench`, `paper` (with `choice`, `compared`,
-//! `claims`, `timeline`), `crash`, `programs`, `segments` and `trace` make a section each, with `bars` and `plot` for
-//! figures, `tabs` for panels, and `number` for numbers.
+//! `document` defines the shapes, `page` assembles the sections. `whom` is the first one, which scheme for whom, with
+//! `subject` (what the documents know of each scheme) and `map` (the picture). `bench`, `paper` (with `choice`,
+//! `compared`, `claims`, `features`, `timeline`), `crash`, `programs`, `segments` and `trace` (with `stages`) make a
+//! section each, with `bars` and `plot` for figures, `tabs` for panels, `words` for what a word means, and `number` for
+//! numbers.
 #![forbid(unsafe_code)]
 
 mod bars;
@@ -32,17 +35,31 @@ mod compared;
 mod crash;
 mod document;
 mod features;
+mod map;
 mod number;
 mod page;
 mod paper;
 mod plot;
 mod programs;
 mod segments;
+mod stages;
+mod subject;
 mod tabs;
 mod timeline;
 mod trace;
+mod whom;
+mod words;
 
 pub use document::{Refused, Source};
+
+use std::collections::BTreeMap;
+
+/// What the page says of the documents that they do not say themselves.
+#[derive(Clone, Debug, Default)]
+pub struct Context {
+    /// When a file was written, by the name of its source. For documents without a date of their own.
+    pub written: BTreeMap<String, String>,
+}
 
 /// The page of these documents.
 ///
@@ -50,6 +67,15 @@ pub use document::{Refused, Source};
 ///
 /// Names the first document that is not JSON, or has none of the shapes.
 pub fn page(sources: &[Source]) -> Result<String, Refused> {
+    page_in(sources, &Context::default())
+}
+
+/// The same, with more said.
+///
+/// # Errors
+///
+/// As [`page`].
+pub fn page_in(sources: &[Source], context: &Context) -> Result<String, Refused> {
     let documents: Vec<_> = sources.iter().map(document::read).collect::<Result<Vec<_>, _>>()?;
-    Ok(page::of(documents.into_iter().flatten().collect()))
+    Ok(page::of(&documents.into_iter().flatten().collect::<Vec<_>>(), context))
 }

@@ -37,6 +37,13 @@ pub(crate) fn short(value: f64) -> String {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
+/// With two significant digits: for shares, of which more would be noise.
+pub(crate) fn share(value: f64) -> String {
+    let decimals = if value > 0.0 && value < 1.0 { (-value.log10()).floor().clamp(0.0, 9.0) as usize + 2 } else { 1 };
+    let text = fixed(value, decimals);
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
 /// How many decimals a number was written with, at most four.
 pub(crate) fn decimals(value: f64) -> usize {
     let text = format!("{value}");
@@ -101,6 +108,10 @@ mod tests {
         assert_eq!(
             [0.0, 0.01234, 3.0, 3.21159, 99.95, 36075.4].map(short),
             ["0", "0.0123", "3", "3.21", "100", "36,075"]
+        );
+        assert_eq!(
+            [1.0, 0.999, 0.206, 0.66, 0.0123, 0.5, 0.0].map(share),
+            ["1", "1", "0.21", "0.66", "0.012", "0.5", "0"]
         );
         assert_eq!(fixed(1e300, 2), "1.000e300");
         assert_eq!([390.7, 68.02, 4.0, 0.1 + 0.2].map(decimals), [1, 2, 0, 4]);

@@ -1,26 +1,28 @@
-//! The page: header, table of contents, one section each, footer.
+//! The page: what it is and how its documents were made; which scheme for whom; then the details, folded, a section
+//! each; the words; footer.
+//!
+//! A1. A section is folded by `details`, which needs no script; a link of the contents leads into it, so that a browser
+//!     unfolds it. In print all are unfolded. A page of one document has one section, which is not folded.
 
-use crate::document::{Crash, Document, Programs, Segments, Trace};
-use crate::{bench, crash, paper, programs, segments, tabs, trace};
+use crate::document::{Crash, Document, Given, Made, Programs, Segments, Trace};
+use crate::{Context, bench, claims, crash, paper, programs, segments, tabs, trace, whom, words};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 /// Nothing is fetched and no script runs, whatever the page contains.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
 
-/// A section of the page: its kind, its title, and its content.
+/// A section of the page: its kind, its title, the most important in one line, and its content.
 struct Section {
     kind: &'static str,
     title: String,
+    digest: String,
     content: Markup,
 }
 
 /// The whole page.
-pub(crate) fn of(documents: Vec<Document>) -> String {
-    let sections = sections(documents);
-    let title = match &sections[..] {
-        [only] => only.title.clone(),
-        _ => "Results".into(),
-    };
+pub(crate) fn of(given: &[Given], context: &Context) -> String {
+    let sections = sections(given);
+    let title = title(given, &sections);
     html! {
         (DOCTYPE)
         html lang="en" {
@@ -35,28 +37,26 @@ pub(crate) fn of(documents: Vec<Document>) -> String {
             }
             body {
                 header {
-                    p.mark { "OrdoFS" @if let [only] = &sections[..] { " \u{b7} " (only.kind) } }
-                    // A single section needs no heading of its own.
-                    h1 id=[(sections.len() == 1).then_some("t0")] { (title) }
-                    @if sections.len() > 1 {
-                        nav aria-label="On this page" {
-                            ul {
-                                @for (at, section) in sections.iter().enumerate() {
-                                    li { a href=(format!("#s{at}")) { (section.title) " " small { (section.kind) } } }
-                                }
-                            }
+                    p.mark { "A report of OrdoFS" }
+                    h1 { (title) }
+                    (made(given, context))
+                    nav aria-label="On this page" { details.made { summary { "On this page" } ul {
+                        li { a href="#whom" { "Which scheme for whom" } }
+                        @for (at, section) in sections.iter().enumerate() {
+                            li { a href=(format!("#s{at}")) { (section.title) } " " small { (section.kind) } }
                         }
-                    }
+                        li { a href="#words" { "The words" } }
+                    } } }
                 }
                 main {
-                    @for (at, section) in sections.iter().enumerate() {
-                        section id=(format!("s{at}")) aria-labelledby=(format!("t{at}")) {
-                            @if sections.len() > 1 {
-                                p.kind { (section.kind) }
-                                h2 id=(format!("t{at}")) { (section.title) }
-                            }
-                            (section.content)
-                        }
+                    section #whom aria-labelledby="t-whom" {
+                        h2 #t-whom { "Which scheme for whom" }
+                        (whom::of(given))
+                    }
+                    @for (at, section) in sections.iter().enumerate() { (folded(at, section, sections.len() == 1)) }
+                    details.section {
+                        summary { h2 { "The words" } span.digest { "rollback, dependency, flush, and others" } }
+                        div #words { (words::all()) }
                     }
                 }
                 footer { p { "Made by ordo report, OrdoFS " (env!("CARGO_PKG_VERSION")) ". The page holds all that it shows." } }
@@ -66,50 +66,165 @@ pub(crate) fn of(documents: Vec<Document>) -> String {
     .into_string()
 }
 
-/// Papers first, each in its own section; then benchmarks; all power cuts in one, all logs in one, all stories of
-/// calls in one.
-fn sections(documents: Vec<Document>) -> Vec<Section> {
-    let (mut papers, mut benches) = (Vec::new(), Vec::new());
-    let (mut crashes, mut traces): (Vec<Crash>, Vec<Trace>) = (Vec::new(), Vec::new());
-    let (mut logs, mut programs): (Vec<Segments>, Vec<Programs>) = (Vec::new(), Vec::new());
-    for document in documents {
-        match document {
+fn folded(at: usize, section: &Section, open: bool) -> Markup {
+    html! {
+        details.section open[open] {
+            summary {
+                span.kind { (section.kind) }
+                h2 id=(format!("t{at}")) { (section.title) }
+                @if !section.digest.is_empty() { span.digest { (section.digest) } }
+            }
+            section id=(format!("s{at}")) aria-labelledby=(format!("t{at}")) { (section.content) }
+        }
+    }
+}
+
+/// What the page is: the title of its only document, or the kinds of them.
+fn title(given: &[Given], sections: &[Section]) -> String {
+    if let ([_], [only]) = (given, sections) {
+        return only.title.clone();
+    }
+    let mut kinds: Vec<&str> = Vec::new();
+    for section in sections {
+        let kind = match section.kind {
+            "benchmark" => "benchmarks",
+            "paper" => "papers run again",
+            "explained" => "calls explained",
+            other => other,
+        };
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
+    }
+    let last = kinds.pop().unwrap_or("results");
+    let list = if kinds.is_empty() { last.to_owned() } else { format!("{} and {last}", kinds.join(", ")) };
+    format!("OrdoFS: {list}")
+}
+
+/// Distinct texts, in their order.
+fn distinct<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut found = Vec::new();
+    for text in texts.filter(|text| !text.is_empty()) {
+        if !found.contains(&text) {
+            found.push(text);
+        }
+    }
+    found
+}
+
+/// When, where and how the documents were made.
+fn made(given: &[Given], context: &Context) -> Markup {
+    let made = || given.iter().filter_map(|one| one.made.as_ref());
+    let mut dates = distinct(given.iter().map(|one| date(one, context)));
+    dates.sort_unstable();
+    let day = |date: &str| date.split(' ').next().unwrap_or_default().to_owned();
+    let dates = match &dates[..] {
+        [] => "not said".to_owned(),
+        [one] => (*one).to_owned(),
+        [first, .., last] if day(first) == day(last) => day(first),
+        [first, .., last] => format!("{} to {}", day(first), day(last)),
+    };
+    let machines = distinct(made().map(|made| made.machine.as_str()));
+    let versions = distinct(made().map(|made| made.ordo.as_str()));
+    let or_not = |said: Vec<&str>, none: &str| if said.is_empty() { none.to_owned() } else { said.join("; ") };
+    let no_machine =
+        if made().next().is_some() { "none: all ran in virtual time, on modelled disks" } else { "not said" };
+    let silent = given.iter().any(|one| one.made.is_none());
+    html! {
+        dl.facts {
+            div { dt { "date" } dd { (dates) } }
+            div { dt { "machine" } dd { (or_not(machines, no_machine)) } }
+            div { dt { "version" } dd { "ordo " (or_not(versions, "not said")) } }
+            @if let [one] = given { div { dt { "command" } dd { (command(one)) } } }
+        }
+        @if given.len() > 1 {
+            details.made {
+                summary { "The " (given.len()) " documents, and the commands that made them" }
+                ul.plain { @for one in given { li { (command(one)) " " small { (file(one)) ", " (when(one, context)) } } } }
+            }
+        }
+        @if silent { p { small { "Where it is not said, the document was made by an ordo that did not write it down." } } }
+    }
+}
+
+/// The day on which a document was made, or else the file written.
+fn date<'a>(one: &'a Given, context: &'a Context) -> &'a str {
+    let said = one.made.as_ref().map_or("", |made| made.date.as_str());
+    if said.is_empty() { context.written.get(&one.file).map_or("", String::as_str) } else { said }
+}
+
+/// The name of a document's file, without the directory.
+pub(crate) fn file(one: &Given) -> &str {
+    one.file.rsplit('/').next().unwrap_or_default()
+}
+
+fn when(one: &Given, context: &Context) -> String {
+    let Made { date: said, ordo, .. } = one.made.clone().unwrap_or_default();
+    let version = if ordo.is_empty() { String::new() } else { format!(", ordo {ordo}") };
+    match (said.is_empty(), date(one, context)) {
+        (_, "") => format!("no date{version}"),
+        (true, written) => format!("file of {written}{version}"),
+        (false, date) => format!("{date}{version}"),
+    }
+}
+
+fn command(one: &Given) -> Markup {
+    html! {
+        @match &one.made {
+            Some(made) if !made.command.is_empty() => code { (made.command) },
+            _ => "command not said",
+        }
+    }
+}
+
+/// Benchmarks, each document in a section of its own, and programs; all power cuts in one; papers; all logs in one, all
+/// stories of calls in one.
+fn sections(given: &[Given]) -> Vec<Section> {
+    let (mut sections, mut papers) = (Vec::new(), Vec::new());
+    let (mut crashes, mut traces): (Vec<&Crash>, Vec<&Trace>) = (Vec::new(), Vec::new());
+    let (mut logs, mut mounts): (Vec<&Segments>, Vec<&Programs>) = (Vec::new(), Vec::new());
+    for one in given {
+        match &one.document {
             Document::Paper(found) => {
                 let title = if found.title.is_empty() { found.paper.clone() } else { found.title.clone() };
-                let content = paper::of(&format!("p{}", papers.len()), &found);
-                papers.push(Section { kind: "paper", title, content });
+                let content = paper::of(&format!("p{}", papers.len()), found);
+                papers.push(Section { kind: "paper", title, digest: claims::digest(&found.claims), content });
             }
-            Document::Bench(rows) => benches.push(rows),
+            // One section per document: runs of different machines are not one sample.
+            Document::Bench(rows) => sections.push(Section {
+                kind: "benchmark",
+                title: bench::title(rows),
+                digest: bench::digest(rows),
+                content: bench::of(rows),
+            }),
             Document::Crash(found) => crashes.push(found),
             Document::Trace(found) => traces.push(found),
             Document::Segments(found) => logs.push(found),
-            Document::Programs(found) => programs.push(found),
+            Document::Programs(found) => mounts.push(found),
         }
     }
-    let mut sections = papers;
-    // One section per document: runs of different machines are not one sample.
-    sections.extend(benches.iter().map(|rows| Section {
-        kind: "benchmark",
-        title: bench::title(rows),
-        content: bench::of(rows),
-    }));
-    sections.extend(programs.iter().map(|found| Section {
+    sections.extend(mounts.iter().map(|found| Section {
         kind: "programs",
         title: programs::title(found),
+        digest: found.systems.join(", "),
         content: programs::of(found),
     }));
     if !crashes.is_empty() {
-        sections.push(Section { kind: "power cuts", title: "After a power cut".into(), content: crash::of(&crashes) });
+        let (title, digest) = ("After a power cut".into(), crash::digest(&crashes));
+        sections.push(Section { kind: "power cuts", title, digest, content: crash::of(&crashes) });
     }
+    sections.extend(papers);
     if !logs.is_empty() {
         let title = if logs.len() == 1 { "A log-structured volume" } else { "Log-structured volumes" };
-        sections.push(Section { kind: "segments", title: title.into(), content: segments::of(&logs) });
+        let digest = logs.iter().map(|log| log.image.as_str()).collect::<Vec<_>>().join("; ");
+        sections.push(Section { kind: "segments", title: title.into(), digest, content: segments::of(&logs) });
     }
     if !traces.is_empty() {
-        let panels =
-            traces.iter().map(|found| (format!("{}: {}", found.scheme, found.call), trace::of(found))).collect();
+        let name = |found: &Trace| format!("{}: {}", found.scheme, found.call);
+        let digest = traces.iter().map(|found| name(found)).collect::<Vec<_>>().join("; ");
+        let panels = traces.iter().map(|found| (name(found), trace::of(found))).collect();
         let content = tabs::of("trace", "Call", panels);
-        sections.push(Section { kind: "explained", title: "What one call writes, and why".into(), content });
+        sections.push(Section { kind: "explained", title: "What one call writes, and why".into(), digest, content });
     }
     sections
 }

@@ -10,7 +10,8 @@ use std::fmt::Write;
 /// A section for a paper; `id` distinguishes the papers of a page.
 pub(crate) fn of(id: &str, paper: &Paper) -> Markup {
     let seed = paper.seed.map(|seed| seed.to_string());
-    let facts = [("disk", Some(&paper.disk)), ("seed", seed.as_ref())];
+    let disk = if paper.disk_says.is_empty() { &paper.disk } else { &paper.disk_says };
+    let facts = [("disk", Some(disk)), ("seed", seed.as_ref())];
     let again = format!("ordo paper {}", paper.paper);
     html! {
         @if !paper.reference.is_empty() { p.reference { (paper.reference) } }

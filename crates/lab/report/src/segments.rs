@@ -15,7 +15,7 @@ const SIDE: f64 = 10.0;
 const STEPS: usize = 10;
 
 /// A part of the section for each volume.
-pub(crate) fn of(all: &[Segments]) -> Markup {
+pub(crate) fn of(all: &[&Segments]) -> Markup {
     html! {
         p.lead {
             "Each cell is a segment, filled from below as far as its bytes are alive. The log writes into clean \
@@ -165,7 +165,7 @@ mod tests {
         let mut segments = vec![segment("clean", 0.0), segment("dirty", 50.0), segment("dirty", 100.0)];
         segments.extend([segment("empty", 0.0), segment("active", 10.0), segment("error", 55.0)]);
         segments[0].superblock = true;
-        let drawn = of(&[Segments { image: "<v>".into(), segment_size: 100.0, segments }]).into_string();
+        let drawn = of(&[&Segments { image: "<v>".into(), segment_size: 100.0, segments }]).into_string();
         for shown in [
             "&lt;v&gt;",
             "in use: 2",
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn a_volume_without_a_size_is_drawn() {
-        let drawn = of(&[Segments::default()]).into_string();
+        let drawn = of(&[&Segments::default()]).into_string();
         assert!(!drawn.contains("NaN") && drawn.contains("0 of 0 B"), "{drawn}");
     }
 }

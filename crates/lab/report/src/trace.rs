@@ -1,7 +1,9 @@
-//! The story of one call: what was written when, and what was held back until when.
+//! The story of one call: its stages as a picture, what was written when, and what was held back until when.
 
 use crate::document::{Event, Held, Trace};
 use crate::number::{fixed, moment_us, time_us};
+use crate::stages;
+use crate::words::word;
 use maud::{Markup, html};
 
 /// A story.
@@ -9,24 +11,43 @@ pub(crate) fn of(trace: &Trace) -> Markup {
     let mut shown = None;
     // A time is shown only once.
     let mut time = |us: u64| if shown.replace(us) == Some(us) { String::new() } else { moment_us(us) };
+    let plain = |text: &str| html! { (text) };
     let facts = [
-        ("returned after", time_us(trace.returned_us)),
-        ("durable after", time_us(trace.durable_us)),
-        ("writes", fixed(trace.writes, 0)),
-        ("rolled back", fixed(trace.rollbacks, 0)),
-        ("waits", fixed(trace.waits, 0)),
-        ("flushes", fixed(trace.flushes, 0)),
+        (plain("returned after"), time_us(trace.returned_us)),
+        (word("durable", "durable after"), time_us(trace.durable_us)),
+        (plain("writes"), fixed(trace.writes, 0)),
+        (word("rollback", "rolled back"), fixed(trace.rollbacks, 0)),
+        (plain("waits of the call"), fixed(trace.waits, 0)),
+        (word("flush", "flushes"), fixed(trace.flushes, 0)),
     ];
     html! {
-        p { code { (trace.call) } @if !trace.disk.is_empty() { " on " (trace.disk) } @for call in &trace.setup { "; before it " code { (call) } } }
+        p {
+            code { (trace.call) } " under " (trace.scheme)
+            @if !trace.disk.is_empty() { " on " (trace.disk) }
+            @if !trace.disk_says.is_empty() { " (" (trace.disk_says) ")" }
+            @for call in &trace.setup { "; before it " code { (call) } }
+        }
         @if let Some(why) = &trace.refused { p { span.badge.broken { "refused" } " " (why) } }
         dl.facts { @for (name, value) in facts { div { dt { (name) } dd { (value) } } } }
-        ol.story {
-            @for event in &trace.events {
-                li { span.time { (time(event.us)) } div { (line(event)) } }
+        (stages::of(trace))
+        details {
+            summary { "The story in words" }
+            ol.story {
+                @for event in trace.events.iter().filter(|event| !changes_nothing(event)) {
+                    li { span.time { (time(event.us)) } div { (line(event)) } }
+                }
             }
         }
     }
+}
+
+/// A step that only says a number again: `links: of inode 3, 0 -> 0`.
+fn changes_nothing(event: &Event) -> bool {
+    let same = |says: &str| {
+        let (before, after) = says.rsplit_once(" -> ")?;
+        Some(before.rsplit_once(", ")?.1 == after)
+    };
+    event.event == "step" && event.made.is_empty() && event.answer.is_empty() && same(&event.says) == Some(true)
 }
 
 fn line(event: &Event) -> Markup {
@@ -90,6 +111,8 @@ mod tests {
             {"us":0,"event":"step","number":2,"says":"link added","answer":"wait","made":[{"buf":"block 0","what":"entry",
               "how":"rolled-back","until":[{"buf":"inode block @8","rule":"inode-before-name"}]}]},
             {"us":0,"event":"leaves","buf":"block 0","image":1,"rolled_back":true,"undone":[{"what":"entry"}]},
+            {"us":0,"event":"step","number":3,"says":"links: of inode 3, 0 -> 0"},
+            {"us":0,"event":"step","number":4,"says":"links: of inode 3, 0 -> 1"},
             {"us":5,"event":"waits","buf":"b","until":["c","d"]},
             {"us":6,"event":"sings","says":"la"}]}"#;
         let drawn = of(&serde_json::from_str(text).unwrap()).into_string();
@@ -105,6 +128,8 @@ mod tests {
         ] {
             assert!(drawn.contains(shown), "{shown}: {drawn}");
         }
+        assert!(drawn.contains("0 -> 1") || drawn.contains("0 -&gt; 1"), "{drawn}");
+        assert!(!drawn.contains("0 -> 0") && !drawn.contains("0 -&gt; 0"), "it changes nothing: {drawn}");
         assert_eq!(drawn.matches("<span class=\"time\">0</span>").count(), 1, "a moment is told once: {drawn}");
     }
 }

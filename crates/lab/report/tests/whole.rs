@@ -1,10 +1,12 @@
 //! Whole pages: no content of a document becomes markup, and the same documents give the same bytes.
 
-use ordo_report::{Source, page};
+use ordo_report::{Context, Source, page, page_in};
 
 /// A document of each kind in which every text is `TEXT`.
 const DOCUMENTS: [&str; 5] = [
-    r#"[{"scheme":"TEXT","workload":"TEXT","disk":"TEXT","phase":"TEXT","ops":1,"seconds":1,"rate":1},
+    r#"[{"scheme":"TEXT","workload":"TEXT","disk":"TEXT","phase":"TEXT","ops":1,"seconds":1,"rate":1,"disk_says":"TEXT",
+            "made":{"ordo":"TEXT","command":"TEXT","date":"TEXT","machine":"TEXT"},
+            "promises":{"name_added":"TEXT","crash_leaves":"TEXT","seconds_in_memory":5,"says":"TEXT"}},
         {"scheme":"other","workload":"TEXT","disk":"TEXT","phase":"TEXT","ops":1,"seconds":1,"rate":1}]"#,
     r#"{"paper":"TEXT","title":"TEXT","reference":"TEXT","disk":"TEXT","seed":1,"notes":["TEXT"],
         "tables":[{"id":"TEXT","title":"TEXT","columns":[{"name":"TEXT","unit":"TEXT"}],
@@ -24,11 +26,14 @@ const DOCUMENTS: [&str; 5] = [
         "timelines":[{"scheme":"TEXT","title":"TEXT","workload":"TEXT","cylinders":10,
             "requests":[{"at_ms":1,"service_ms":1,"cylinder":3,"kind":"TEXT","write":true}]}],
         "stories":[{"scheme":"TEXT","title":"TEXT","svg":"TEXT","text":"TEXT"},{"scheme":"TEXT"}]}"#,
-    r#"{"scheme":"TEXT","workload":"TEXT","disk":"TEXT","without":["TEXT"],"states":1,
-        "violations":[{"id":"TEXT","oracle":"TEXT","call":"TEXT","detail":"TEXT"}]}"#,
-    r#"{"scheme":"TEXT","call":"TEXT","disk":"TEXT","setup":["TEXT"],"refused":"TEXT","events":[
+    r#"{"scheme":"TEXT","workload":"TEXT","disk":"TEXT","disk_says":"TEXT","without":["TEXT"],"states":1,
+        "made":{"ordo":"TEXT","command":"TEXT"},
+        "violations":[{"id":"TEXT","oracle":"TEXT","call":"TEXT","detail":"TEXT"},
+            {"oracle":"TEXT","call":"TEXT","promise":"TEXT","should":"TEXT","is":"TEXT","calls":["1. TEXT: returned","TEXT"],
+             "shrunk":{"calls":["TEXT"]}}]}"#,
+    r#"{"scheme":"TEXT","call":"TEXT","disk":"TEXT","disk_says":"TEXT","setup":["TEXT"],"refused":"TEXT","events":[
         {"us":1,"event":"TEXT","says":"TEXT","what":"TEXT","buf":"TEXT"},
-        {"us":1,"event":"step","says":"TEXT","answer":"TEXT",
+        {"us":1,"event":"step","says":"TEXT","answer":"TEXT","bufs":["TEXT"],
          "made":[{"buf":"TEXT","what":"TEXT","how":"TEXT","until":[{"buf":"TEXT","rule":"TEXT"}]}]},
         {"us":1,"event":"leaves","buf":"TEXT","rolled_back":true,"undone":[{"what":"TEXT"}]},
         {"us":1,"event":"waits","buf":"TEXT","until":["TEXT"]},{"us":2,"event":"freed","what":"TEXT"},
@@ -83,6 +88,96 @@ fn no_text_of_a_document_becomes_a_mark() {
 #[test]
 fn the_same_documents_give_the_same_bytes() {
     assert_eq!(page(&sources("text")).unwrap(), page(&sources("text")).unwrap());
+}
+
+/// Two schemes measured on one disk and on another, with what they promise; an exploration, and a trace.
+fn real() -> Vec<Source> {
+    let promises = |leaves: &str, event: &str, stays: bool| {
+        format!(
+            r#""promises":{{"name_added":"{event}","name_removed":"{event}","crash_leaves":"{leaves}","durable_stays":{stays},
+            "fsync_covers_name":{stays},"rename_never_loses":{stays},"names_of_a_moment":false,"no_stale_data":{stays},
+            "mount_at_once":{},"seconds_in_memory":5,"says":"in words"}}"#,
+            leaves == "leaks"
+        )
+    };
+    let row = |scheme: &str, disk: &str, rate: u32, bytes: u32, says: &str| {
+        format!(
+            r#"{{"scheme":"{scheme}","workload":"postmark","disk":"{disk}","phase":"total","ops":10,"seconds":1,
+            "rate":{rate},"bytes_written":{bytes},{says}}}"#
+        )
+    };
+    let (soft, none) = (promises("leaks", "after-fsync", true), promises("anything", "after-sync", false));
+    let made = r#""disk_says":"a disk of 1994, modelled","made":{"ordo":"9.8.7","command":"ordo bench --json"}"#;
+    let bench = [
+        row("softupdates", "sim:x", 70, 500, &format!("{soft},{made}")),
+        row("async", "sim:x", 100, 100, &none),
+        row("softupdates", "ram", 99, 5, r#""waits":0"#),
+        row("async", "ram", 100, 1, r#""waits":0"#),
+    ];
+    let crash = r#"{"scheme":"softupdates","workload":"mixed","states":1234,"violations":[]}"#;
+    let sources = [("a/bench.json", format!("[{}]", bench.join(","))), ("crash.json", crash.to_owned())];
+    sources.map(|(name, text)| Source { name: name.into(), text }).into()
+}
+
+#[test]
+fn a_page_begins_with_what_it_is_and_which_scheme_is_for_whom() {
+    let written = [("crash.json".to_owned(), "2026-11-27 04:05 UTC".to_owned())].into();
+    let page = page_in(&real(), &Context { written }).unwrap();
+    let at = |text: &str| page.find(text).unwrap_or_else(|| panic!("{text}: {page}"));
+    let order = [
+        "OrdoFS: benchmarks and power cuts</h1>",
+        "2026-11-27 04:05 UTC",
+        "all ran in virtual time",
+        "ordo 9.8.7",
+        "<code>ordo bench --json</code> <small>bench.json, no date, ordo 9.8.7",
+        "command not said <small>crash.json, file of 2026",
+        "<section id=\"whom\"",
+        "mounted at once; leaked space is reclaimed</span>",
+        "files may be lost</span>",
+        "a database, a mail server",
+        "What a crash costs, scheme by scheme",
+        "none broken</span> <small>of 1,234",
+        "<details class=\"section\"><summary><span class=\"kind\">benchmark",
+        "postmark</h2>",
+        "<span class=\"kind\">power cuts",
+    ];
+    order.windows(2).for_each(|pair| assert!(at(pair[0]) < at(pair[1]), "{} before {}", pair[0], pair[1]));
+}
+
+#[test]
+fn for_each_kind_of_user_the_fastest_that_keeps_what_they_need_is_named_on_each_disk() {
+    let page = page(&real()).unwrap();
+    let take = |who: &str| -> Vec<String> {
+        let rows = page.split(who).skip(1).map(|rest| rest.split("</tr>").next().unwrap().to_owned());
+        rows.map(|row| row.split("<strong>").nth(1).unwrap().split("</strong>").next().unwrap().to_owned()).collect()
+    };
+    // The modelled disk comes before memory.
+    assert_eq!(take("a laptop, a machine"), ["softupdates", "softupdates"]);
+    assert_eq!(take("a builder of images"), ["async", "async, softupdates"]);
+    assert_eq!(take("a server whose clients"), ["none of these", "none of these"]);
+    assert_eq!(take("flash that should"), ["softupdates", "softupdates"]);
+    assert!(page.contains("0.7 of the speed of the fastest; the only one of 2 that keeps it"), "{page}");
+}
+
+#[test]
+fn what_is_not_among_the_documents_is_asked_for_and_nothing_is_invented() {
+    let segments = Source { name: "s.json".into(), text: r#"{"segment_size":9,"segments":[]}"#.into() };
+    let alone = page(&[segments]).unwrap();
+    assert!(alone.contains("<section id=\"whom\"") && alone.contains("ordo bench --workload"), "{alone}");
+    assert!(!alone.contains("softupdates</strong>") && alone.contains("not said"), "{alone}");
+    let old = r#"[{"scheme":"sync","workload":"w","phase":"p","rate":1,"seconds":2}]"#;
+    let old = page(&[Source { name: "dir/old.json".into(), text: old.into() }]).unwrap();
+    assert!(old.contains("make them again: old.json") && old.contains("not said by these documents"), "{old}");
+}
+
+#[test]
+fn every_link_of_a_page_has_its_place() {
+    for sources in [sources("text"), real()] {
+        let page = page(&sources).unwrap();
+        for link in page.split("href=\"#").skip(1).filter_map(|rest| rest.split('"').next()) {
+            assert_eq!(page.matches(&format!("id=\"{link}\"")).count(), 1, "{link}");
+        }
+    }
 }
 
 #[test]

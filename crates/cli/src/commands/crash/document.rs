@@ -1,6 +1,8 @@
 //! The result of an exploration as JSON.
 
+use crate::made::Made;
 use ordo_crash::Report;
+use ordo_lab::Promised;
 use serde::{Deserialize, Serialize};
 
 /// How an exploration is divided into shards.
@@ -23,6 +25,14 @@ pub(super) struct Document {
     /// The shards that it covers.
     pub(super) shards: Vec<String>,
     pub(super) split: Split,
-    /// The only field that depends on the machine and on `--jobs`.
+    /// Depends on the machine and on `--jobs`, and of the fields only this one; `made` has the command line.
     pub(super) states_per_second: f64,
+    /// The disk in words, if there is one only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) disk_says: Option<String>,
+    /// What the scheme promises.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) promises: Option<Promised>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) made: Option<Made>,
 }

@@ -4,8 +4,10 @@ use super::document::{Document, Split};
 use super::scripts::Work;
 use super::settings::Set;
 use super::{Args, bar, disks, explorer_error, shard, show, status};
+use crate::made::Made;
 use crate::out::{Outcome, print};
 use ordo_crash::{Counters, Device, Error, Id, Report, Violation, explore_on, shrink, sweep};
+use ordo_lab::Promised;
 use ordo_workload::script::Script;
 use ordofs::rt::Rt;
 use std::collections::BTreeSet;
@@ -25,12 +27,16 @@ pub(super) fn run(args: &Args) -> Outcome {
     if !args.no_shrink {
         shrink_first(args, &mut report.violations)?;
     }
+    let promises = args.plan(Script::default(), devices[0])?.promises().map_err(explorer_error)?;
     let document = Document {
         states_per_second: report.states as f64 / seconds,
         report,
         scripts,
         shards: vec![shard::name(args.shard)],
         split: if matches!(work, Work::Few(_)) { Split::Images } else { Split::Scripts },
+        disk_says: if let [one] = devices[..] { Some(one.says.to_owned()) } else { None },
+        promises: Some(Promised::of(&promises)),
+        made: Some(Made::in_virtual_time()),
     };
     print(|out| if args.json { out.json(&document) } else { show::report(out, &document) })?;
     Ok(status(shown))

@@ -2,6 +2,7 @@
 
 use super::document::{Document, Split};
 use super::{Args, shard, show, status};
+use crate::made::Made;
 use crate::out::{Outcome, print, usage};
 use anyhow::Context;
 use ordo_crash::Report;
@@ -56,5 +57,8 @@ fn merged(a: Document, b: Document) -> Result<Document, String> {
         shards,
         split: a.split,
         states_per_second: a.states_per_second + b.states_per_second,
+        disk_says: a.disk_says,
+        promises: a.promises,
+        made: Some(Made::in_virtual_time()),
     })
 }

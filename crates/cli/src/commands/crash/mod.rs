@@ -30,7 +30,7 @@ use std::path::PathBuf;
 /// A script of calls runs under a scheme, on a disk that records all writes. Then the power is cut at every moment;
 /// writes that were not durable are lost, kept or torn in the ways that the disk allows; the volume is recovered, and
 /// its contents are compared with the promises. The same arguments give the same output, whatever --jobs is, except for
-/// states_per_second.
+/// states_per_second, and made, which has the command line.
 ///
 /// --layout lfs explores a log-structured volume, which has rules and promises of its own (--layout lfs --list-rules).
 /// A recovery is there the roll-forward of a mount. --mutants and --faults are for UFS volumes.

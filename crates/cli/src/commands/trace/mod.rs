@@ -13,8 +13,10 @@ mod svg;
 mod text;
 
 use crate::layout::LayoutArg;
+use crate::made::{Made, Told};
 use crate::out::{Outcome, Status, print};
 use anyhow::Context;
+use ordo_crash::Device;
 use std::path::PathBuf;
 
 /// Shows what one call writes, when, and why; records what is done to a mount, and replays it
@@ -119,6 +121,8 @@ fn explain(args: &Args) -> Outcome {
     if let Some(path) = &args.svg {
         std::fs::write(path, picture::draw(&trace)).with_context(|| format!("cannot write {}", path.display()))?;
     }
-    print(|out| if args.json { out.json(&trace) } else { out.bytes(text::of(&trace).as_bytes()) })?;
+    let disk_says = Device::by_name(&args.disk).map(|device| device.says.to_owned());
+    let told = Told { document: &trace, made: Some(Made::in_virtual_time()), disk_says, promises: None };
+    print(|out| if args.json { out.json(&told) } else { out.bytes(text::of(&trace).as_bytes()) })?;
     Ok(Status(u8::from(trace.refused.is_some())))
 }

@@ -8,8 +8,8 @@
 use super::experiments::{FULL, Results, Work};
 use super::systems::{BEYOND, Disk, System};
 use crate::paper::document::{Choice, Chosen, Way};
+use crate::promised::cost_of_crash;
 use ordofs::schemes::{self, Settings};
-use ordofs::{CrashLeaves, Durable, Promises};
 
 /// Within so much of the fastest is as fast.
 const AS_FAST: f64 = 0.95;
@@ -83,35 +83,6 @@ fn way(system: &System) -> Way {
         scheme: system.scheme.to_owned(),
         crash: promises.map_or_else(String::new, |promises| cost_of_crash(&promises)),
     }
-}
-
-/// What a crash costs, in words (C2).
-fn cost_of_crash(promises: &Promises) -> String {
-    let leaves = match promises.crash_leaves {
-        CrashLeaves::Nothing => "nothing needs repair",
-        CrashLeaves::Leaks => "some space is lost until it is reclaimed, on the volume in use",
-        CrashLeaves::Counts => "maps and counts are stale: fsck must run before the volume is used, and loses nothing",
-        CrashLeaves::Log => "the next mount reads the log, and all is well",
-        CrashLeaves::Anything => "anything may be lost: fsck must run, and may remove files",
-    };
-    let lost = match promises.name_added {
-        Durable::OnReturn => "a file that was created or removed stays so",
-        Durable::AfterFsync | Durable::AfterSync => "creates and removes of the last seconds may be undone",
-    };
-    let order = match promises.names_of_a_moment {
-        true => ", all up to one moment",
-        false => "",
-    };
-    let durable = match (promises.durable_stays, promises.fsync_covers_name) {
-        (true, true) => "what was synced stays",
-        (true, false) => "what was synced stays, but its name may not",
-        (false, _) => "even what was synced may go, if it is changed later",
-    };
-    let foreign = match promises.no_stale_data {
-        true => "",
-        false => "; a new file may show old bytes of another one",
-    };
-    format!("{leaves}; {lost}{order}; {durable}{foreign}")
 }
 
 #[cfg(test)]
