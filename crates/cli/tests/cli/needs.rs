@@ -1,4 +1,4 @@
-//! The commands of docs/needs.md, run as they stand: each block by a shell, in a directory of its own.
+//! The commands of docs/needs.md and of the course, run as they stand: each block by a shell, in a directory of its own.
 
 use crate::common::Scratch;
 use crate::mounted::can_mount;
@@ -7,7 +7,28 @@ use std::process::Command;
 
 #[test]
 fn each_need_is_answered_by_commands_that_work() {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/needs.md");
+    let blocks = run_the_blocks_of("needs.md");
+    assert!(blocks >= 12, "only {blocks} blocks");
+}
+
+#[test]
+fn the_exercises_of_the_course_work_and_their_answers_are_what_the_program_says() {
+    for (page, least) in [
+        ("1-drop-a-rule.md", 5),
+        ("2-why-a-flush.md", 6),
+        ("3-a-rollback.md", 5),
+        ("4-journal-or-soft-updates.md", 4),
+        ("5-clean-a-log.md", 4),
+    ] {
+        let blocks = run_the_blocks_of(&format!("course/{page}"));
+        assert!(blocks >= least, "{page}: only {blocks} blocks");
+    }
+}
+
+/// Runs the blocks of a page of docs; returns their number. What begins with `# as root` is left out where nothing can
+/// be mounted.
+fn run_the_blocks_of(page: &str) -> usize {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(page);
     let page = std::fs::read_to_string(page).unwrap();
     let blocks: Vec<&str> = page.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
     let program = Path::new(env!("CARGO_BIN_EXE_ordo")).parent().unwrap();
@@ -22,7 +43,7 @@ fn each_need_is_answered_by_commands_that_work() {
         let ran = Command::new("sh").args(["-euc", block]).current_dir(&place).env("PATH", &path).output().unwrap();
         assert!(ran.status.success(), "{block}\n{}{}", text(&ran.stdout), text(&ran.stderr));
     }
-    assert!(blocks.len() >= 12, "only {} blocks", blocks.len());
+    blocks.len()
 }
 
 fn text(bytes: &[u8]) -> String {
