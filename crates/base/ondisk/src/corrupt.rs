@@ -25,6 +25,8 @@ pub enum Structure {
     Acl,
     /// A segment or a record of the soft updates journal.
     Journal,
+    /// NetBSD's log, or a record of it.
+    Wapbl,
     /// LFS: the summary of a partial segment, and what it says of the blocks behind it.
     PartialSegment,
     /// LFS: the first block of the ifile.
@@ -47,6 +49,7 @@ impl fmt::Display for Structure {
             Structure::ExtAttr(i) => write!(f, "attribute area of inode {}", i.0),
             Structure::Acl => write!(f, "access control list"),
             Structure::Journal => write!(f, "soft updates journal"),
+            Structure::Wapbl => write!(f, "NetBSD's log (WAPBL)"),
             Structure::PartialSegment => write!(f, "partial segment"),
             Structure::CleanerInfo => write!(f, "cleaner information"),
             Structure::SegmentUsage(n) => write!(f, "usage of segment {n}"),

@@ -134,6 +134,9 @@ pub struct Geometry {
     pub avgfpdir: u32,
 }
 
+/// Solaris has symbolic links of up to 56 bytes in the inode.
+const SOLARIS_SYMLINK: u32 = 57;
+
 impl Geometry {
     /// The geometry of a checked superblock.
     pub(crate) fn of(sb: &Superblock) -> Geometry {
@@ -141,7 +144,7 @@ impl Geometry {
         let ufs1 = sb.format == Format::Ufs1;
         // Checked to be positive, and small.
         let n = |field: i32| u32::try_from(field).unwrap_or(0);
-        let apple = sb.dialect == Dialect::Apple;
+        let (apple, solaris) = (sb.dialect == Dialect::Apple, sb.dialect == Dialect::Solaris);
         let old = |field: i32| if ufs1 { n(field) } else { 0 };
         let size = bits64(f.size);
         let half = n(f.fpg).checked_div(2).unwrap_or(0);
@@ -172,7 +175,11 @@ impl Geometry {
             nindir: n(f.nindir),
             inopb: f.inopb,
             dinode_size: if ufs1 { 128 } else { 256 },
-            maxsymlinklen: if apple { 60 } else { n(f.maxsymlinklen) },
+            maxsymlinklen: match (apple, solaris) {
+                (true, _) => 60,
+                (_, true) => SOLARIS_SYMLINK,
+                _ => n(f.maxsymlinklen),
+            },
             maxfilesize: f.maxfilesize,
             contigsumsize: n(f.contigsumsize),
             maxcontig: n(f.maxcontig).clamp(1, 1024),
@@ -180,7 +187,7 @@ impl Geometry {
             metaspace: match sb.dialect {
                 Dialect::FreeBsd => u32::try_from(f.metaspace).unwrap_or(0).min(half),
                 Dialect::OpenBsd => reserve,
-                Dialect::NetBsd | Dialect::OldBsd | Dialect::Apple => 0,
+                Dialect::NetBsd | Dialect::OldBsd | Dialect::Apple | Dialect::Solaris => 0,
             },
             minfree: n(f.minfree).min(99),
             cgsize: n(f.cgsize),

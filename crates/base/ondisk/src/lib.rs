@@ -51,6 +51,7 @@ pub mod partition;
 pub mod redo;
 pub mod suj;
 pub mod superblock;
+pub mod wapbl;
 
 pub use addr::{ByteOff, CgFrag, Cgx, FragNo, Ino, Lbn};
 pub use cg::CgLayout;

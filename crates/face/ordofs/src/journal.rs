@@ -4,9 +4,9 @@ use crate::image::{Located, located_again};
 use crate::{Notice, Notices, OpenError};
 use ordo_active::Active;
 use ordo_buf::{KeepsLog, LogFile, LogKind, Scheme};
-use ordo_disk::{Disk, DiskOff, KeepsCopies, Overlay, Queue};
+use ordo_disk::{DiskOff, KeepsCopies, Queue};
 use ordo_ffs::{MountError, Opening};
-use ordo_fsck::NotReplayed;
+use ordo_fsck::{NotReplayed, Seen, Waiting};
 use ordo_ondisk::superblock::LogAt;
 use ordo_ondisk::superblock::search::Copy;
 use ordo_ondisk::{Dialect, Endian, Ino};
@@ -14,30 +14,23 @@ use ordo_rt::Rt;
 use std::rc::Rc;
 
 /// Replays the log of a volume that crashed with one. The second value is why it was not replayed; the volume is then
-/// unchanged. Nothing is replayed if only a backup superblock, as written by newfs, describes the volume.
+/// unchanged. If it is one that this program must not write to, the replay is done in memory. Nothing is replayed if
+/// only a backup superblock, as written by newfs, describes the volume.
 pub(crate) async fn replayed(
     rt: &Rt,
     located: Located,
     notices: &Notices,
 ) -> Result<(Located, Option<NotReplayed>), OpenError> {
     let found = located.found.ufs()?;
-    if found.copy != Copy::Primary {
+    if found.copy != Copy::Primary || Waiting::of(&found.superblock).is_none() {
         return Ok((located, None));
     }
-    let sb = &found.superblock;
-    let on = sb.features();
-    let outcome = if ordo_fsck::log_is_due(sb).is_some() {
-        ordo_fsck::replay_log(rt, located.disk.clone(), located.log.clone()).await
-    } else if !sb.is_clean() && on.suj && !on.needs_fsck {
-        ordo_fsck::replay(rt, located.disk.clone()).await
-    } else {
-        return Ok((located, None));
-    };
-    match outcome {
+    match ordo_fsck::replay_waiting(rt, located.disk.clone(), located.log.clone()).await {
         Ok(done) => {
             notices.tell(&Notice::Replayed(done));
             Ok((located_again(located).await?, None))
         }
+        Err(why @ NotReplayed::Refused(_)) => Ok((as_if_replayed(rt, located, notices).await?.0, Some(why))),
         Err(why) => Ok((located, Some(why))),
     }
 }
@@ -53,14 +46,11 @@ pub(crate) async fn as_if_replayed(
     notices: &Notices,
 ) -> Result<(Located, Option<NotReplayed>), OpenError> {
     let found = located.found.ufs()?;
-    if found.copy != Copy::Primary || ordo_fsck::log_is_due(&found.superblock).is_none() {
+    if found.copy != Copy::Primary || Waiting::of(&found.superblock).is_none() {
         return Ok((located, None));
     }
-    // The replay may write to the log's own disk, too.
-    let over = |disk: Rc<dyn Disk>| Rc::new(Overlay::new(disk)) as Rc<dyn Disk>;
-    let (disk, log) = (over(located.disk.clone()), located.log.clone().map(over));
-    match ordo_fsck::replay_log(rt, disk.clone(), log.clone()).await {
-        Ok(_) => {
+    match ordo_fsck::see_replayed(rt, located.disk.clone(), located.log.clone()).await {
+        Ok(Seen { disk, log }) => {
             notices.tell(&Notice::ReplayedInMemory);
             Ok((located_again(Located { disk, log, ..located }).await?, None))
         }
@@ -72,6 +62,7 @@ pub(crate) async fn as_if_replayed(
 pub(crate) fn why(gate: &MountError, not_replayed: Option<NotReplayed>) -> String {
     match not_replayed {
         Some(why @ NotReplayed::LogElsewhere) => format!("{why}; name it with log=PATH, or mount the volume read-only"),
+        Some(NotReplayed::Refused(why)) => why.to_string(),
         Some(why) => format!("the journal was not replayed: {why}; run fsck, or mount the volume read-only"),
         None => gate.to_string(),
     }

@@ -105,7 +105,11 @@ impl fmt::Display for Notice {
             ),
             Notice::LogUnread(log) => log.fmt(f),
             Notice::LogUnreadable(why) => {
-                write!(f, "its log cannot be replayed, and what is shown may be old or inconsistent: {why}")
+                write!(
+                    f,
+                    "its log cannot be replayed, and what is shown may be old or inconsistent: {why}; ordo fsck -y \
+                     gives the log up"
+                )
             }
             Notice::ReadOnly(why) => write!(f, "mounted read-only: {why}"),
             Notice::Replayed(done) => write!(f, "the log left by a crash was replayed: {} records", done.records),

@@ -1,7 +1,7 @@
 //! A damaged volume, opened to read whatever can be read of it.
 //!
-//! E1. The image is opened for reading only, and nothing is written to it: a log of OrdoFS that waits is replayed in
-//!     memory, so that what is read is what a mount would show.
+//! E1. The image is opened for reading only, and nothing is written to it: a log that waits is replayed in memory, so
+//!     that what is read is what a mount would show.
 //! E2. The primary superblock is tried first, then the backups at their standard places, then every superblock that is
 //!     anywhere on the disk.
 

@@ -1,6 +1,7 @@
-//! A log that waits to be replayed, and that a reader does not see. A read-only mount writes nothing: it replays a log
-//! of OrdoFS in memory, if it can be replayed, and no other.
+//! A log that waits to be replayed, and that a reader does not see: a read-only mount replays it in memory, and that
+//! was not possible.
 
+use ordo_fsck::Waiting;
 use ordo_ondisk::Superblock;
 
 /// A log whose changes are missing in what is read.
@@ -16,26 +17,30 @@ pub enum UnreadLog {
          there; ordo fsck -p replays it"
     )]
     Intents,
-    /// NetBSD's log, which this program does not read.
+    /// NetBSD's log: before the replay the metadata in place may be old or inconsistent.
     #[error(
         "NetBSD's log (WAPBL) was not replayed: what is shown is the state before the log, which may be old or \
-         inconsistent; mount and unmount the volume on NetBSD to replay it"
+         inconsistent; ordo fsck -p replays it"
     )]
     Wapbl,
+    /// Solaris's log, which this program does not read.
+    #[error(
+        "Solaris's log was not replayed: what is shown is the state before the log, which may be old or inconsistent; \
+         mount and unmount the volume on Solaris, or run fsck there, to replay it"
+    )]
+    Solaris,
 }
 
 impl UnreadLog {
     /// The log that waits on a volume with this superblock.
     pub fn of(sb: &Superblock) -> Option<UnreadLog> {
-        let on = sb.features();
-        if ordo_fsck::log_is_due(sb).is_some() {
-            Some(UnreadLog::Transactions)
-        } else if on.wapbl {
-            Some(UnreadLog::Wapbl)
-        } else if on.suj && !sb.is_clean() {
-            Some(UnreadLog::Intents)
-        } else {
-            None
+        match Waiting::of(sb) {
+            Some(Waiting::Transactions(_)) => Some(UnreadLog::Transactions),
+            Some(Waiting::Wapbl) => Some(UnreadLog::Wapbl),
+            Some(Waiting::Intents) => Some(UnreadLog::Intents),
+            None if sb.solaris_log_waits() => Some(UnreadLog::Solaris),
+            // Damage was found before, so the journal is not replayed; it is there nevertheless.
+            None => (sb.features().suj && !sb.is_clean()).then_some(UnreadLog::Intents),
         }
     }
 }

@@ -34,7 +34,9 @@ mod setup;
 mod shape;
 mod suj;
 mod volume;
+mod waiting;
 mod walk;
+mod wapbl;
 
 pub use finding::{Finding, Severity};
 pub use lfs::{LogFinding, is_log_structured};
@@ -44,6 +46,8 @@ pub use redo::{
 pub use report::{FINDINGS_MAX, Found, Journal, Report, Usage};
 pub use run::check;
 pub use suj::{NotReplayed, Replayed, Session, begin_session, replay};
+pub use waiting::{Seen, Waiting, replay_waiting, see_replayed};
+pub use wapbl::replay_wapbl;
 
 /// How to handle findings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,11 +13,12 @@ use crate::dirty::Order;
 use crate::image::Image;
 use crate::redo;
 use crate::report::{Journal, Report};
-use crate::suj::{self, NotReplayed};
+use crate::setup::{self, Opened};
+use crate::suj::NotReplayed;
 use crate::volume::Volume;
-use crate::{Error, Finding, Mode, Options, lfs, setup};
-use ordo_disk::{Disk, Overlay};
-use ordo_ondisk::superblock::LogAt;
+use crate::waiting::Waiting;
+use crate::{Error, Finding, Mode, Options, lfs};
+use ordo_disk::Disk;
 use ordo_ondisk::superblock::fields::flag;
 use ordo_ondisk::{Dialect, Geometry, Refused, Superblock};
 use ordo_rt::Rt;
@@ -46,50 +47,18 @@ pub async fn check(rt: &Rt, disk: Rc<dyn Disk>, options: Options) -> Result<Repo
         }
         opened => opened?,
     };
-    let keeper = redo::is_due(&opened.sb);
-    let logged = keeper.is_some();
-    let doubtful = !logged && redo::may_be_due(&opened.sb) && opened.findings.iter().any(Finding::is_superblock_hash);
-    let journal = match mode {
-        Mode::Check if logged && !through_log => Some(Journal::Waits),
-        Mode::Check if logged => {
-            let over: Rc<dyn Disk> = Rc::new(Overlay::new(disk.clone()));
-            let elsewhere = elsewhere.map(|log| Rc::new(Overlay::new(log)) as Rc<dyn Disk>);
-            match redo::replay_opened(rt, over.clone(), elsewhere, opened.clone()).await {
-                Ok(_) => {
-                    (opened, disk) = (setup::open(&over).await?, over);
-                    Some(Journal::SeenReplayed)
-                }
-                Err(why) => Some(Journal::NotReplayed(why.to_string())),
-            }
-        }
-        Mode::Check | Mode::Preen if doubtful => Some(Journal::NotReplayed(DOUBTFUL.into())),
-        _ if logged => match redo::replay_opened(rt, disk.clone(), elsewhere, opened.clone()).await {
-            Ok(done) if mode == Mode::Preen => return Ok(Report::of_replay(done)),
-            Ok(done) => {
-                // A full check was requested, of the volume as it is after the log was replayed.
-                opened = setup::open(&disk).await?;
-                Some(Journal::Replayed(done))
-            }
-            Err(why) => match why.of_disk() {
-                Some(failure) => return Err(failure.clone().into()),
-                None => Some(Journal::NotReplayed(why.to_string())),
-            },
-        },
-        _ if !suj::is_due(&opened.sb) => None,
-        Mode::Check => Some(Journal::Waits),
-        Mode::Repair => Some(Journal::PassedOver),
-        Mode::Preen => match suj::replay_opened(disk.clone(), opened.clone(), rt.wall().0).await {
-            Ok(done) => return Ok(Report::of_replay(done)),
-            Err(NotReplayed::Check(failure @ Error::Disk(_))) => return Err(failure),
-            Err(why) => {
-                if matches!(why, NotReplayed::Missing) {
-                    // Without the journal file FreeBSD would refuse the volume.
-                    opened.sb.fields.flags &= !flag::SUJ;
-                }
-                Some(Journal::NotReplayed(why.to_string()))
-            }
-        },
+    let waiting = Waiting::of(&opened.sb);
+    let doubtful =
+        waiting.is_none() && redo::may_be_due(&opened.sb) && opened.findings.iter().any(Finding::is_superblock_hash);
+    let journal = match &waiting {
+        None if doubtful && mode != Mode::Repair => Some(Journal::NotReplayed(DOUBTFUL.into())),
+        None => None,
+        Some(waiting) => Some(settle(rt, waiting, &mut disk, elsewhere, &mut opened, (mode, through_log)).await?),
     };
+    if let (Mode::Preen, Some(Journal::Replayed(done)), true) = (mode, &journal, opened.sb.is_clean()) {
+        return Ok(Report::of_replay(*done));
+    }
+    let logged = waiting.as_ref().is_some_and(Waiting::has_contents);
     let clean = opened.sb.is_clean() && journal != Some(Journal::SeenReplayed);
     let mut report = Report { clean, journal, ..Report::default() };
     if mode == Mode::Preen && opened.findings.is_empty() && may_skip(&opened.sb) {
@@ -97,12 +66,15 @@ pub async fn check(rt: &Rt, disk: Rc<dyn Disk>, options: Options) -> Result<Repo
     }
     report.scanned = true;
     let refused = if mode == Mode::Check { None } else { read_only_variant(&opened.sb) };
-    report.refused = refused.map(|why| why.to_string());
+    report.refused = refused.map(|refused| match (&refused, &report.journal) {
+        (Refused::Wapbl, Some(Journal::NotReplayed(why))) => why.clone(),
+        _ => refused.to_string(),
+    });
     // What only the log has is missing.
     report.left |= mode == Mode::Check && logged && matches!(report.journal, Some(Journal::NotReplayed(_)));
     if let (Mode::Preen, true, Some(Journal::NotReplayed(why))) = (mode, logged || doubtful, &report.journal) {
         // A repair would lose what is only in the log, and that was not requested.
-        let elsewhere = keeper.is_some_and(|keeper| keeper.log == LogAt::Elsewhere);
+        let elsewhere = waiting.as_ref().is_some_and(Waiting::is_elsewhere);
         let name = if elsewhere { "name the log's disk (--log), or " } else { "" };
         report.refused = Some(format!("{why}; {name}give the log up (-y)"));
         report.left = true;
@@ -121,6 +93,60 @@ pub async fn check(rt: &Rt, disk: Rc<dyn Disk>, options: Options) -> Result<Repo
     finish(volume, settled, was_clean).await
 }
 
+/// The log that waits, before the phases: replayed on the disk or in memory, or passed over. `disk` and `opened` are
+/// then those of the volume that is to be checked.
+async fn settle(
+    rt: &Rt,
+    waiting: &Waiting,
+    disk: &mut Rc<dyn Disk>,
+    elsewhere: Option<Rc<dyn Disk>>,
+    opened: &mut Opened,
+    (mode, through_log): (Mode, bool),
+) -> Result<Journal, Error> {
+    match mode {
+        Mode::Check if !through_log => return Ok(Journal::Waits),
+        Mode::Check => {
+            return match waiting.see(rt, disk.clone(), elsewhere, opened.clone()).await {
+                Ok(seen) => {
+                    (*opened, *disk) = (setup::open(&seen.disk).await?, seen.disk);
+                    Ok(Journal::SeenReplayed)
+                }
+                Err(why) => Ok(Journal::NotReplayed(why.to_string())),
+            };
+        }
+        Mode::Repair if !waiting.has_contents() => return Ok(Journal::PassedOver),
+        Mode::Preen | Mode::Repair => {}
+    }
+    let why = match waiting.replay(rt, disk.clone(), elsewhere, opened.clone()).await {
+        Ok(done) => {
+            if mode == Mode::Preen && *waiting != Waiting::Wapbl {
+                // The replay has marked it clean, and no phase will read it.
+                opened.sb.fields.clean = 1;
+                return Ok(Journal::Replayed(done));
+            }
+            // If a full check was requested or is needed, it is one of the volume as it is after the replay.
+            *opened = setup::open(disk).await?;
+            return Ok(Journal::Replayed(done));
+        }
+        Err(why) => why,
+    };
+    if let Some(failure) = why.of_disk() {
+        return Err(failure.clone().into());
+    }
+    match waiting {
+        // Without the journal file FreeBSD would refuse the volume.
+        Waiting::Intents if matches!(why, NotReplayed::Missing) => opened.sb.fields.flags &= !flag::SUJ,
+        // The log is given up, unless it is only this program that must not replay it. In the moment before its flag
+        // was cleared the volume may have been marked clean.
+        Waiting::Wapbl if mode == Mode::Repair && !matches!(why, NotReplayed::Refused(_)) => {
+            opened.sb.fields.flags &= !flag::NETBSD_WAPBL;
+            opened.sb.fields.clean = 0;
+        }
+        _ => {}
+    }
+    Ok(Journal::NotReplayed(why.to_string()))
+}
+
 /// Checks rule 7.
 fn may_skip(sb: &Superblock) -> bool {
     sb.is_clean() && sb.fields.flags & (flag::NEEDSFSCK | flag::UNCLEAN) == 0
@@ -134,6 +160,7 @@ fn read_only_variant(sb: &Superblock) -> Option<Refused> {
             Refused::OldFormat(_)
                 | Refused::OldSuperblock
                 | Refused::Dialect(_)
+                | Refused::Solaris
                 | Refused::Wapbl
                 | Refused::UnknownFlags(_)
         )

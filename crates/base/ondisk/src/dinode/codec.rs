@@ -2,17 +2,40 @@
 
 use super::{CKHASH_AT, Dinode, RawDinode1, RawDinode2, Timestamp};
 use crate::num::{bits32, low32, signed32};
-use crate::{Endian, Format, FragNo, Geometry, hash};
+use crate::{Dialect, Endian, Format, FragNo, Geometry, hash};
 
 impl Dinode {
     pub(super) fn from_ufs1(raw: &RawDinode1, g: &Geometry) -> Dinode {
         let mut inode = Dinode::from_narrow(raw);
+        if g.dialect == Dialect::Solaris {
+            inode.become_solaris(raw, g.endian);
+            return inode;
+        }
         if g.old_inode {
             (inode.uid, inode.gid) = old_ids(raw.freelink, g.endian);
             // 4.2BSD has a status word there, which it does not use.
             inode.flags = 0;
         }
         inode
+    }
+
+    /// What Solaris has in other places. Its shadow inode, which has an access control list, is left out.
+    fn become_solaris(&mut self, raw: &RawDinode1, endian: Endian) {
+        // Owners of 16 bits, unless they say that those of 32 count: behind the shadow inode.
+        let ids = old_ids(raw.freelink, endian);
+        let [a, b, c, d, ..] = endian.u64_bytes(raw.modrev);
+        let wide = |narrow: u32, wide: u32| if narrow == u16::MAX.into() { wide } else { narrow };
+        (self.uid, self.gid) = (wide(ids.0, raw.gid), wide(ids.1, endian.u32([a, b, c, d])));
+        // Microseconds.
+        for time in [&mut self.atime, &mut self.mtime, &mut self.ctime] {
+            time.nsec = time.nsec.checked_mul(1000).filter(|nsec| *nsec < 1_000_000_000).unwrap_or(0);
+        }
+        (self.flags, self.freelink, self.modrev) = (0, 0, 0);
+        if self.is_device() {
+            // The first pointer has the number in 16 bits.
+            let [_, second, ..] = self.db;
+            self.set_rdev(second.0);
+        }
     }
 
     /// The inode of 128 bytes, as 4.4BSD and later have it.

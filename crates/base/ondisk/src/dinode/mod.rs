@@ -15,7 +15,7 @@ pub use raw::{RawDinode1, RawDinode2};
 pub use rdev::{linux_rdev, volume_rdev};
 
 use crate::num::{index, signed32};
-use crate::{Corrupt, Encoding, Format, FragNo, Geometry, Ino, Rule, Structure, hash};
+use crate::{Corrupt, Dialect, Encoding, Format, FragNo, Geometry, Ino, Rule, Structure, hash};
 
 /// Bits of the mode for the kind of file.
 pub const IFMT: u16 = 0o170_000;
@@ -177,7 +177,10 @@ impl Dinode {
 
     /// `true` for a symbolic link whose text is in the inode.
     pub fn is_short_link(&self, encoding: impl Into<Encoding>) -> bool {
-        self.kind() == mode::LNK && self.size < encoding.into().maxsymlinklen.into()
+        let encoding = encoding.into();
+        // SunOS's links are in blocks, however short they are.
+        let in_blocks = encoding.dialect == Dialect::Solaris && self.blocks != 0;
+        self.kind() == mode::LNK && self.size < encoding.maxsymlinklen.into() && !in_blocks
     }
 
     /// `true` for a file whose pointers refer to blocks: a regular file, a directory, or a long symbolic link.

@@ -2,7 +2,7 @@
 //!
 //! UFS1 has 32 bits for them, UFS2 has 64. FreeBSD keeps the low 8 bits of the major number at bit 8 and its high 24 at
 //! bit 40, the second byte of the minor at bit 32; its oldest form, 16 bits, is the same. NetBSD has 12 bits of major
-//! at bit 8 and 20 of minor around them.
+//! at bit 8 and 20 of minor around them. Solaris has 14 and 18.
 
 use crate::{Dialect, Encoding, Format};
 
@@ -14,6 +14,9 @@ pub fn linux_rdev(encoding: impl Into<Encoding>, stored: u64) -> u64 {
             ((stored >> 32 & 0xffff_ff00) | (stored >> 8 & 0xff), (stored >> 24 & 0xff00) | (stored & 0xffff_00ff))
         }
         Dialect::FreeBsd => (stored >> 8 & 0xff, stored & 0xffff_00ff),
+        // SVR4: 14 bits and 18, or as before 8 and 8.
+        Dialect::Solaris if !matches!(stored >> 16, 0 | 0xffff) => (stored >> 18 & 0x3fff, stored & 0x3_ffff),
+        Dialect::Solaris => (stored >> 8 & 0x7f, stored & 0xff),
         _ => (stored >> 8 & 0xfff, (stored >> 12 & 0xf_ff00) | (stored & 0xff)),
     };
     (minor & 0xff) | (major & 0xfff) << 8 | (minor & !0xff) << 12 | (major & !0xfff) << 32

@@ -73,6 +73,9 @@ fn slice(source: &mut Source<'_, '_>, number: u32, entry: &Entry, sector: u64) -
     let name = format!("s{number}");
     let extent = Extent { start: entry.start, count: entry.count, sector };
     let range = source.add(name.clone(), extent, kind_name(entry.kind), String::new());
+    if let Some((start, _)) = range.filter(|_| matches!(entry.kind, 0x82 | 0xbf)) {
+        super::sun::scan_x86(source, &name, start)?;
+    }
     if let Some((start, _)) = range.filter(|_| matches!(entry.kind, 0xa5 | 0xa6 | 0xa9)) {
         // FreeBSD's offsets are relative to the slice's start, or to partition `c`'s offset; the others' to the disk.
         disklabel::scan(source, &disklabel::Holder { name, start, relative: entry.kind == 0xa5 })?;
@@ -86,6 +89,7 @@ fn kind_name(kind: u8) -> String {
         0x01 | 0x04 | 0x06 | 0x0b | 0x0c | 0x0e => "FAT".into(),
         0x82 => "Linux swap or Solaris".into(),
         0x83 => "Linux".into(),
+        0xbf => "Solaris".into(),
         0xa5 => "FreeBSD".into(),
         0xa6 => "OpenBSD".into(),
         0xa8 => "Apple UFS".into(),

@@ -1,4 +1,4 @@
-//! Volumes inside a disk image: MBR slices, GPT partitions and BSD disklabels.
+//! Volumes inside a disk image: MBR slices, GPT partitions, BSD disklabels, and the labels of Sun, Apple and NeXT.
 //!
 //! The parsers are pure: they take a closure that reads the disk and return plain byte ranges. Nothing in a table is
 //! trusted, because a table can come from a stranger or from a torn write:
@@ -9,10 +9,13 @@
 //!
 //! A volume may also fill the whole disk and carry boot code that looks like a table, so look for a superblock first.
 
+mod apple;
 mod disklabel;
 mod gpt;
 mod mbr;
+mod next;
 mod select;
+mod sun;
 
 use std::io;
 
@@ -27,7 +30,7 @@ pub type ReadAt<'a> = &'a mut dyn FnMut(u64, &mut [u8]) -> io::Result<()>;
 /// One byte range of a disk that a partition table names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Partition {
-    /// `s1` (MBR), `p2` (GPT), `s1a`, `p2a` or `a` (disklabel).
+    /// `s1` (MBR), `p2` (GPT, Apple), `s1a`, `p2a` or `a` (disklabel, Sun, NeXT).
     pub name: String,
     /// First byte.
     pub start: u64,
@@ -111,15 +114,28 @@ impl Source<'_, '_> {
 }
 
 /// Reads every partition table of a disk of `size` bytes. `sector` is the disk's sector size; an MBR does not contain
-/// its own, while a GPT and a disklabel do and are found with 512 and 4096 bytes alike. A disk without any table gives
+/// its own, while a GPT and the labels do and are found with 512 and 4096 bytes alike. A disk without any table gives
 /// an empty list. Fails only if the disk cannot be read.
 pub fn scan(read: ReadAt<'_>, size: u64, sector: u64) -> io::Result<Table> {
     let mut table = Table::default();
     let mut source = Source { read, size, table: &mut table };
-    if !gpt::scan(&mut source)? && !mbr::scan(&mut source, sector.clamp(512, 4096))? {
+    let found = gpt::scan(&mut source)?
+        || mbr::scan(&mut source, sector.clamp(512, 4096))?
+        || sun::scan(&mut source)?
+        || apple::scan(&mut source)?
+        || next::scan(&mut source)?;
+    if !found {
         disklabel::scan(&mut source, &disklabel::Holder::disk())?;
     }
     Ok(table)
+}
+
+fn be16(bytes: &[u8], at: usize) -> u16 {
+    bytes.get(at..at + 2).map_or(0, |b| u16::from_be_bytes([b[0], b[1]]))
+}
+
+fn be32(bytes: &[u8], at: usize) -> u32 {
+    bytes.get(at..at + 4).map_or(0, |b| u32::from_be_bytes([b[0], b[1], b[2], b[3]]))
 }
 
 fn le16(bytes: &[u8], at: usize) -> u16 {

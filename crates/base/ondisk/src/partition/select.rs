@@ -1,8 +1,8 @@
 //! Selects a partition: the suffix after `@` in an image path.
 //!
 //! `@p2` and `@s2` both mean entry 2, whatever the table's kind: users of different systems name it differently. `@s1a`
-//! (or `@p1a`) is partition `a` of the disklabel in entry 1, `@a` that of a disk without slices, and `@gpt:LABEL`
-//! selects by name.
+//! (or `@p1a`) is partition `a` of the disklabel in entry 1, `@a` that of a disk without slices, of a Sun label or of
+//! NeXT's, and `@gpt:LABEL` selects by name. Slice 0 of Solaris is `a`.
 
 use super::{Partition, Table};
 use std::fmt;
@@ -11,9 +11,9 @@ use std::str::FromStr;
 /// A partition as the user names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Select {
-    /// Entry of an MBR or a GPT, from 1.
+    /// Entry of an MBR, a GPT or Apple's map, from 1.
     Number(u32),
-    /// Partition of a disklabel.
+    /// Partition of a disklabel, or slice of a Sun or NeXT label.
     Lettered {
         /// The slice that holds the label; `None` if the label describes the whole disk.
         slice: Option<u32>,

@@ -20,6 +20,8 @@ pub enum Dialect {
     OldBsd,
     /// Apple and NeXT: UFS1 with directory blocks of 1024 bytes.
     Apple,
+    /// Solaris: UFS1 with 4.4BSD's narrow fields, owners of 32 bits in other places, and a log of its own.
+    Solaris,
 }
 
 impl std::fmt::Display for Dialect {
@@ -30,6 +32,7 @@ impl std::fmt::Display for Dialect {
             Dialect::OpenBsd => "OpenBSD",
             Dialect::OldBsd => "4.2BSD to 4.4BSD",
             Dialect::Apple => "Apple",
+            Dialect::Solaris => "Solaris",
         })
     }
 }
@@ -181,8 +184,14 @@ pub enum Refused {
     /// Of a system whose volumes are read only.
     #[error("the volume is of {0}; such volumes are supported for reading only")]
     Dialect(Dialect),
+    /// Solaris's volumes are read only.
+    #[error(
+        "the volume is of Solaris, whose state, log and access control lists would become wrong; such volumes are \
+         supported for reading only"
+    )]
+    Solaris,
     /// NetBSD's log must be replayed.
-    #[error("NetBSD's log (WAPBL) is in use on this volume; mount and unmount it there, then try again")]
+    #[error("NetBSD's log (WAPBL) must be replayed first; run fsck")]
     Wapbl,
     /// Snapshots require copy-on-write.
     #[error("the volume has {0} snapshots, which writing would spoil; remove them on FreeBSD or NetBSD first")]
@@ -217,7 +226,7 @@ impl Superblock {
         let known = match self.dialect {
             Dialect::FreeBsd => 0x7ff,
             Dialect::NetBsd => 0xf97,
-            Dialect::OpenBsd | Dialect::OldBsd | Dialect::Apple => 0x83,
+            Dialect::OpenBsd | Dialect::OldBsd | Dialect::Apple | Dialect::Solaris => 0x83,
         };
         Features {
             dialect: self.dialect,
@@ -249,6 +258,7 @@ impl Superblock {
         let (f, on) = (&self.fields, self.features());
         let g = self.geometry();
         let first = [
+            (on.dialect == Dialect::Solaris, Refused::Solaris),
             (g.old_inode, Refused::OldFormat("inodes")),
             (g.old_dirent, Refused::OldFormat("directory entries")),
             (f.old_postblformat == -1, Refused::OldFormat("cylinder groups")),

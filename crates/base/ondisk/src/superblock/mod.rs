@@ -11,12 +11,13 @@ mod fit;
 mod keeper;
 pub mod newfs;
 pub mod search;
+mod solaris;
 mod validate;
 
 use crate::geometry::{Format, Geometry};
 use crate::num::{bits64, index, len64, low32, narrow};
 use crate::{ByteOff, Corrupt, Endian, Rule, Structure, hash};
-pub use features::{Dialect, Features, Refused};
+pub use features::{Dialect, Features, Refused, Wapbl};
 use fields::{SbFields, ck, flag};
 pub use fit::Unfit;
 pub use keeper::{Keeper, LogAt};
@@ -27,6 +28,8 @@ pub const MAGIC_UFS1: u32 = 0x0001_1954;
 pub const MAGIC_UFS2: u32 = 0x1954_0119;
 /// UFS2 of NetBSD 10 with extended attributes.
 pub const MAGIC_UFS2EA: u32 = 0x1901_2038;
+/// UFS1 of Solaris with more than a terabyte.
+pub const MAGIC_MTB: u32 = 0x00de_cade;
 /// A volume whose creation did not finish.
 pub const MAGIC_UNFINISHED: u32 = 0x1996_0408;
 /// Bytes to read for a superblock.
@@ -94,7 +97,7 @@ impl Magic {
     /// Reads the magic of a possible superblock; `None` for an unknown one.
     pub fn of(bytes: &[u8]) -> Option<Magic> {
         [Endian::Little, Endian::Big].into_iter().find_map(|endian| match endian.get_u32(bytes, MAGIC_AT)? {
-            MAGIC_UFS1 => Some(Magic::Volume(Format::Ufs1, endian)),
+            MAGIC_UFS1 | MAGIC_MTB => Some(Magic::Volume(Format::Ufs1, endian)),
             MAGIC_UFS2 | MAGIC_UFS2EA => Some(Magic::Volume(Format::Ufs2, endian)),
             MAGIC_UNFINISHED => Some(Magic::Unfinished),
             _ => None,
@@ -132,13 +135,20 @@ impl Superblock {
         };
         let mut fields = SbFields::load(bytes, endian)
             .ok_or_else(|| Corrupt::cut_short(Structure::Superblock, bytes.len()).at(at))?;
+        let solaris = solaris::is_solaris(bytes, &fields, format, endian);
         let wide = normalise(&mut fields, format, at);
+        if solaris {
+            solaris::settle(bytes, &mut fields, endian);
+        }
         let warnings = validate::check(&fields, format, at)?;
         // Checked: sbsize is 1376..=8192.
         let sbsize = usize::try_from(fields.sbsize).unwrap_or(SbFields::SIZE);
         let image = bytes.get(..sbsize).ok_or_else(|| Corrupt::cut_short(Structure::Superblock, bytes.len()).at(at))?;
         let image = image.to_vec();
-        let dialect = Dialect::guess(&mut fields, format, endian, wide);
+        let dialect = match solaris {
+            true => Dialect::Solaris,
+            false => Dialect::guess(&mut fields, format, endian, wide),
+        };
         let stored_maxfilesize = fields.maxfilesize;
         fields.maxfilesize = validate::largest_file(&fields, format);
         Ok(Superblock { fields, endian, format, dialect, at, warnings, wide, stored_maxfilesize, image })

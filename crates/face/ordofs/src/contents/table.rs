@@ -208,6 +208,9 @@ pub(super) static ROWS: &[Row] = &[
         .also(|b, at| b.has(at + 132, &[0x82, 0x56, 0x45, 0x57])),
     row("Apple partition map", Table, &[At(512)], b"PM\0\0"),
     row("SGI disk label", Table, START, &[0x0b, 0xe5, 0xa9, 0x41]),
+    row("NeXT disk label", Table, START, b"NeXT"),
+    row("NeXT disk label", Table, START, b"dlV2"),
+    row("NeXT disk label", Table, START, b"dlV3"),
     row("Sun disk label", Table, &[At(508)], &[0xda, 0xbe]).also(sun),
     // Disk images with a format of their own.
     row("qcow2 image", Image, START, b"QFI\xfb"),

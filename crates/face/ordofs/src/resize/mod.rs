@@ -190,6 +190,11 @@ fn planned(rt: &Rt, located: &Located, bytes: u64) -> Result<Plan, ResizeError> 
     if was.features().snapshots > 0 {
         return Err(ResizeError::Unsupported("snapshots, which know its size; remove them first"));
     }
+    if was.features().wapbl_at.is_some() {
+        // It lies behind the volume, or in a file whose blocks the superblock names.
+        let why = "NetBSD's log, which must stay where it is; remove it there first (tunefs -l 0, and a mount)";
+        return Err(ResizeError::Unsupported(why));
+    }
     if crate::tune::is_active(rt, &located.disk, &was).unwrap_or(true) {
         let why = "an active journal, which knows its size; take it away first (ordo tune -o active=off)";
         return Err(ResizeError::Unsupported(why));

@@ -144,7 +144,7 @@ impl Replay {
     }
 
     /// Marks a run of fragments free.
-    pub(super) async fn free_run(&mut self, at: FragNo, frags: u32) -> Result<(), NotReplayed> {
+    pub(crate) async fn free_run(&mut self, at: FragNo, frags: u32) -> Result<(), NotReplayed> {
         if at.0.saturating_add(frags.into()) > self.geo.size {
             return Err(NotReplayed::Pointer { ino: 0, frag: at.0 });
         }

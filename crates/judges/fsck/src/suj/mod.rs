@@ -87,6 +87,19 @@ pub(crate) fn is_due(sb: &Superblock) -> bool {
 
 /// The same, after the superblock was found.
 pub(crate) async fn replay_opened(disk: Rc<dyn Disk>, opened: Opened, now: i64) -> Result<Replayed, NotReplayed> {
+    usable(&opened)?;
+    gate(&opened.sb)?;
+    Replay::new(disk, opened.sb, now).run().await
+}
+
+/// The same for a disk that may be lost: what this program must not write plays no part.
+pub(crate) async fn see(disk: Rc<dyn Disk>, opened: Opened, now: i64) -> Result<Replayed, NotReplayed> {
+    usable(&opened)?;
+    Replay::new(disk, opened.sb, now).run().await
+}
+
+/// Whether the volume has a journal, and it counts.
+fn usable(opened: &Opened) -> Result<(), NotReplayed> {
     // A superblock that the crash tore; its other fields were compared with its copies.
     let torn = |finding: &Finding| matches!(finding, Finding::SuperblockHash { .. });
     if let Some(damage) = opened.findings.iter().find(|finding| !torn(finding)) {
@@ -102,8 +115,7 @@ pub(crate) async fn replay_opened(disk: Rc<dyn Disk>, opened: Opened, now: i64) 
     if opened.sb.is_clean() {
         return Err(NotReplayed::Clean);
     }
-    gate(&opened.sb)?;
-    Replay::new(disk, opened.sb, now).run().await
+    Ok(())
 }
 
 /// Refuses volumes that this program must not write, and those whose snapshots a replay would damage.

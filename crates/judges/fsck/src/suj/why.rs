@@ -126,6 +126,14 @@ pub enum NotReplayed {
     /// A transaction of the log is invalid.
     #[error(transparent)]
     Undecodable(#[from] ordo_ondisk::redo::Undecodable),
+    /// The images in NetBSD's log are more than this program holds in memory.
+    #[error("NetBSD's log has {bytes} bytes of blocks, more than the {most} that are read")]
+    TooLong {
+        /// Bytes of the images.
+        bytes: u64,
+        /// The most.
+        most: u64,
+    },
     /// The log has bytes for a place that is not on the volume.
     #[error("the log has {len} bytes for byte {at}, where no block can be")]
     Outside {
