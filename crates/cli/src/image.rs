@@ -147,8 +147,8 @@ pub(crate) fn change(spec: &ImageSpec, work: impl AsyncFnOnce(&Rc<Fs>) -> Outcom
     opened.close(outcome)
 }
 
-/// Changes one place in an image after the other, patterns expanded, with `on`, and returns the worst status. `unfinished` is added to the
-/// message of an interruption.
+/// Changes one place in an image after the other, patterns expanded, with `on`, and returns the worst status.
+/// `unfinished` is added to the message of an interruption.
 pub(crate) fn change_each(
     places: &[OsString],
     start: Start,

@@ -8,7 +8,7 @@
 //!   `rescue` copies what is left of a damaged volume;
 //! - arguments: `mount_options`, `layout`, `scheme_set`, `size`, `moment`, `glob`; `complete` answers shells;
 //! - the laboratory: `bench` and `demo` run real work, `made` says how a document was made, `plain` reads compressed
-//!   text, `strace` takes what strace wrote for a file trace, `responses` draws them;
+//!   text, `strace` takes what strace wrote for a file trace, `responses` prints response times;
 //! - what is printed: `listing`, `out`, `text`, `progress`, and `messages`, the events of a mounted volume; `interrupt`
 //!   handles signals.
 #![forbid(unsafe_code)]

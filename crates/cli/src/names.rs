@@ -3,7 +3,7 @@
 //! N1. A name that is given means the image's: the host's have nothing to do with its files.
 //! N2. To show an owner, the host's names do where the image has none, as they do for ls(1) on a mount.
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use ordo_vfs::{FileSystem, Kind, Refusal};
 use ordofs::Fs;
 use ordofs::path::resolve;
@@ -113,6 +113,9 @@ fn shown(names: &Names, id: u32) -> String {
 pub(crate) async fn id(fs: &Rc<Fs>, table: Table, text: &str) -> anyhow::Result<u32> {
     if let Ok(id) = text.parse() {
         return Ok(id);
+    }
+    if text.strip_prefix('-').unwrap_or(text).bytes().all(|b| b.is_ascii_digit()) {
+        bail!("no owner has the number {text}; numbers are 0 to {}", u32::MAX);
     }
     let found = Names::of(fs, table).await?.ids.get(text.as_bytes()).copied();
     found.with_context(|| {

@@ -205,7 +205,7 @@ pub enum Refusal {
     #[error("invalid argument")]
     Invalid,
     /// EPERM
-    #[error("the file's flags forbid it")]
+    #[error("not permitted: a flag of the file, a file of the system, or a link to a directory")]
     NotPermitted,
     /// EACCES
     #[error("permission denied")]

@@ -108,8 +108,8 @@ pub(crate) fn stream(from: &Path) -> anyhow::Result<Stream> {
     Ok(Stream { from, at: 0 })
 }
 
-/// An archive as a file in which any byte can be read; one that cannot be read again (standard input, gzip) is stored in
-/// a scratch file.
+/// An archive as a file in which any byte can be read; one that cannot be read again (standard input, gzip) is stored
+/// in a scratch file.
 ///
 /// # Errors
 /// As [`stream`]; when there is no room for it.
@@ -299,12 +299,16 @@ impl<S: Source> Reader<S> {
         };
         let mtime = match pax.time("mtime")? {
             Some(time) => time,
-            None => Stamp { secs: i64::try_from(header.mtime()?).unwrap_or(i64::MAX), nanos: 0 },
+            None => Stamp {
+                secs: i64::try_from(header.mtime().context("the field of its time")?).unwrap_or(i64::MAX),
+                nanos: 0,
+            },
         };
         let id = |found: u64| u32::try_from(found).map_err(|_| anyhow!("an owner of {found}: more than 32 bits"));
-        let mut meta = Meta::new(kind, (header.mode()? & 0o7777) as u16, mtime);
-        meta.uid = id(pax.number("uid").map_or_else(|| header.uid(), Ok)?)?;
-        meta.gid = id(pax.number("gid").map_or_else(|| header.gid(), Ok)?)?;
+        let mode = header.mode().context("the field of its permissions")?;
+        let mut meta = Meta::new(kind, (mode & 0o7777) as u16, mtime);
+        meta.uid = id(pax.number("uid").map_or_else(|| header.uid(), Ok).context("the field of its owner")?)?;
+        meta.gid = id(pax.number("gid").map_or_else(|| header.gid(), Ok).context("the field of its group")?)?;
         meta.xattrs = pax.xattrs();
         if kind.is_device() {
             let (major, minor) = (header.device_major()?, header.device_minor()?);

@@ -25,8 +25,9 @@ use std::rc::Rc;
 
 /// Copies between the host and images, or between images
 ///
-/// A source in an image may be a pattern ('disk.img:/etc/*.conf'). No mount and no root rights are needed. Sparse files stay sparse. DIR/. and IMAGE:/ name the contents of a
-/// directory, not the directory itself. As a source, - is standard input, and as the target standard output.
+/// A source in an image may be a pattern ('disk.img:/etc/*.conf'). No mount and no root rights are needed. Sparse files
+/// stay sparse. DIR/. and IMAGE:/ name the contents of a directory, not the directory itself. As a source, - is
+/// standard input, and as the target standard output.
 ///
 /// The contents of an image are not trusted: no file is ever written outside the target, device files are left out and
 /// set-user-id bits are cleared. Files copied into an image belong to root there, or with -p to their owner.

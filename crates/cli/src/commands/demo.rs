@@ -128,7 +128,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
     let compared = compare(&stage)?;
     let page = write_page(&stage, &legs, &cut, &compared)?;
     let sound = legs.iter().all(|leg| leg.findings == 0) && killed.iter().all(|one| !one.promises || one.kept());
-    let kept = cut.iter().all(|report| is_as_promised(report));
+    let kept = cut.iter().all(is_as_promised);
     let (files, bytes) = (stage.tree.files.len(), stage.tree.bytes);
     if args.json {
         let tour = Tour { mounted: mounts, files, bytes, skipped, legs, killed, cut, compared, page };

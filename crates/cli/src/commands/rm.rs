@@ -15,7 +15,8 @@ use std::rc::Rc;
 
 /// Removes files of an image
 ///
-/// A path may be a pattern ('disk.img:/var/log/*.gz'). Ctrl-C and SIGTERM end it between two files; the volume is left clean, and a line says how many are removed.
+/// A path may be a pattern ('disk.img:/var/log/*.gz'). Ctrl-C and SIGTERM end it between two files; the volume is left
+/// clean, and a line says how many are removed.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  ordo rm disk.img:/tmp/core\n  ordo rm -r disk.img:/var/cache")]
 pub(crate) struct Args {

@@ -1,6 +1,6 @@
 //! `ordo setfacl`
 //!
-//! S1. A list that is changed keeps its other entries; what a mask would have to say is said anew, unless one is given.
+//! S1. A list that is changed keeps its other entries; its mask is computed again, unless one is given.
 //! S2. A default list has the three entries that every list needs: those that nobody has named come from the file's own
 //!     list, as setfacl(1) has it.
 
@@ -24,9 +24,9 @@ use std::rc::Rc;
 /// Changes the access control lists of files of an image
 ///
 /// Lists are POSIX.1e's, and only a UFS2 has them. ENTRIES are joined by commas: u:NAME:rwx, g:NAME:r-x, u::rw, g::r,
-/// m::rx, o::-, and with d: before it an entry of a directory's default list, which new files inherit. Names are those of
-/// the image's own /etc/passwd and /etc/group, or numbers. A mount obeys the lists where the volume says so (ordo tune
-/// -o acls=posix).
+/// m::rx, o::-, and with d: before it an entry of a directory's default list, which new files inherit. Names are those
+/// of the image's own /etc/passwd and /etc/group, or numbers. A mount obeys the lists where the volume says so (ordo
+/// tune -o acls=posix).
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  ordo setfacl -m u:ann:rw,g:staff:r disk.img:/srv/plan\n  \
     ordo setfacl -R -m d:g:staff:rwx,g:staff:rwx disk.img:/srv\n  ordo setfacl -x u:ann disk.img:/srv/plan\n  \
@@ -173,7 +173,7 @@ async fn number(fs: &Rc<Fs>, change: &Change) -> anyhow::Result<u32> {
     }
 }
 
-/// Sets what getfacl has printed of each file (A1 of `acl`).
+/// Sets what getfacl has printed of each file (cli-acl-1).
 async fn restore(fs: &Rc<Fs>, place: &Inside, text: &str) -> Outcome {
     let mut tally = image::Tally::new();
     for block in text.split("\n\n") {

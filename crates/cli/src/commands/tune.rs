@@ -29,8 +29,8 @@ use serde::Serialize;
 /// acls=off|posix|nfs4: which access control lists apply to the files of a UFS2 (mounts obey POSIX.1e's, cp -a and
 /// rsync -A keep them). With nfs4, which FreeBSD obeys, OrdoFS only reads the volume. Stored lists are not removed.
 ///
-/// id=random|HEX: the volume's id, 16 digits, by which FreeBSD names it in /dev/ufsid (ordo info shows it). Of two copies
-/// of a volume one needs another id.
+/// id=random|HEX: the volume's id, 16 digits, by which FreeBSD names it in /dev/ufsid (ordo info shows it). Of two
+/// copies of a volume one needs another id.
 ///
 /// label=NAME: at most 31 bytes. minfree=PERCENT: the space that only root may use.
 #[derive(Debug, clap::Args)]

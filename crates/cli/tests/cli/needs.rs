@@ -1,4 +1,5 @@
-//! The commands of docs/needs.md and of the course, run as they stand: each block by a shell, in a directory of its own.
+//! The commands of docs/needs.md and of the course, run as they stand: each block by a shell, in a directory of its
+//! own.
 
 use crate::common::Scratch;
 use crate::mounted::can_mount;

@@ -80,8 +80,8 @@ impl<L: Layout> Ufs<L> {
             let next = end.min((lbn + 1) * u64::from(shape.bsize()));
             let hole = matches!(self.layout.map(inode, Lbn(lbn as i64), 1).await?, Mapped::Hole { .. });
             if hole || next > inode.size() {
-                // The layout does not read bytes that are about to be written, and nothing is written here: a range that
-                // began before the end of the file would lose what the file has there.
+                // The layout does not read bytes that are about to be written, and nothing is written here: a range
+                // that began before the end of the file would lose what the file has there.
                 let first = if hole { at } else { at.max(inode.size()) };
                 let start = lbn * u64::from(shape.bsize());
                 let (from, to) = ((first - start) as usize, (next - start) as usize);

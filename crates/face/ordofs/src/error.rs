@@ -104,7 +104,13 @@ pub enum OpenError {
     NoLogThere(&'static str, ordo_ondisk::Dialect),
     /// The journal of the volume cannot be used.
     #[error("the journal cannot be used: {0}; make it anew with `ordo tune -o journal=off` and `-o journal=on`")]
-    Journal(ordo_fsck::NotReplayed),
+    Journal(Box<ordo_fsck::NotReplayed>),
+    /// The file in which logs are kept cannot be used.
+    #[error(
+        "the log of the volume cannot be used: {0}; make it anew with `ordo tune -o log=off` and `-o log=on`, or rename \
+        the file .ordofs-log if it is a file of yours"
+    )]
+    Log(Box<ordo_fsck::NotReplayed>),
     /// The scheme has no such rule.
     #[error(transparent)]
     NoRule(#[from] ordo_schemes::NoRule),
@@ -125,6 +131,16 @@ impl OpenError {
     pub(crate) fn active(why: ordo_fsck::NotReplayed) -> OpenError {
         OpenError::Active(Box::new(why))
     }
+
+    /// The journal cannot be used.
+    pub(crate) fn journal(why: ordo_fsck::NotReplayed) -> OpenError {
+        OpenError::Journal(Box::new(why))
+    }
+
+    /// The file of the log cannot be used.
+    pub(crate) fn log(why: ordo_fsck::NotReplayed) -> OpenError {
+        OpenError::Log(Box::new(why))
+    }
 }
 
 impl OpenError {
@@ -141,7 +157,7 @@ impl OpenError {
             OpenError::Shape(error) => error,
             OpenError::LogShape(error) => error,
             OpenError::NoRule(error) => error,
-            OpenError::Journal(error) => error,
+            OpenError::Journal(error) | OpenError::Log(error) => &**error,
             OpenError::Contents(error) | OpenError::Create(_, error) => error,
             _ => return None,
         };
@@ -164,6 +180,7 @@ impl OpenError {
             OpenError::NotFound(_)
             | OpenError::NoVolume(_)
             | OpenError::Journal(_)
+            | OpenError::Log(_)
             | OpenError::Mount(
                 ordo_ffs::MountError::Dirty | ordo_ffs::MountError::Backup | ordo_ffs::MountError::CutShort { .. },
             ) => Origin::Image,

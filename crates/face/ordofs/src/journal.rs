@@ -100,7 +100,7 @@ pub(crate) async fn place_for_log(
         LogKind::Intents if !sb.features().suj => Err(OpenError::NoJournal(scheme.name())),
         _ if !sb.is_clean() => Ok(None),
         LogKind::Intents => {
-            let session = ordo_fsck::begin_session(rt, located.disk.clone(), sb).await.map_err(OpenError::Journal)?;
+            let session = ordo_fsck::begin_session(rt, located.disk.clone(), sb).await.map_err(OpenError::journal)?;
             Ok(place(LogAt::Nowhere, session.extents, Some(session.stamp)))
         }
         LogKind::Active => {
@@ -113,7 +113,7 @@ pub(crate) async fn place_for_log(
                 let whole = info.size / u64::from(info.sector) * u64::from(info.sector);
                 return Ok(place(LogAt::Elsewhere, vec![(DiskOff(0), whole)], None));
             }
-            let found = ordo_fsck::place_of_log(rt, located.disk.clone(), sb).await.map_err(OpenError::Journal)?;
+            let found = ordo_fsck::place_of_log(rt, located.disk.clone(), sb).await.map_err(OpenError::log)?;
             let found = found.ok_or(OpenError::NoLog(scheme.name()))?;
             Ok(place(LogAt::File(found.ino), found.extents, None))
         }

@@ -12,8 +12,8 @@ use ordofs::rt::Rt;
 use ordofs::{JournalChange, Mounted, Tuning};
 use std::rc::Rc;
 
-/// Runs `ops` on both, and mounts again after each `pause` of them, so that calls meet blocks that are not in the cache;
-/// returns the first difference, or the findings of fsck.
+/// Runs `ops` on both, and mounts again after each `pause` of them, so that calls meet blocks that are not in the
+/// cache; returns the first difference, or the findings of fsck.
 fn play(shape: usize, scheme: &str, seed: u64, ops: &[Op], pause: usize) -> Result<(), Divergence> {
     let rt = Rt::virtual_time(seed);
     let ram = fresh(&rt, SHAPES[shape], 24 << 20);

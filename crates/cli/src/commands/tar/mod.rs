@@ -1,7 +1,7 @@
 //! `ordo tar`
 //!
-//! `pack` writes archives in POSIX's pax form: what the header of a file has no room for is in records before it. `unpack`
-//! makes files of one that `crate::archive` reads, in any form.
+//! `pack` writes archives in POSIX's pax form: what the header of a file has no room for is in records before it.
+//! `unpack` makes files of one that `crate::archive` reads, in any form.
 
 mod pack;
 mod unpack;
@@ -32,6 +32,8 @@ const XATTR: &str = "SCHILY.xattr.";
 ///
 /// Nothing is made outside IMAGE:/PATH: names with a slash in front or with .. are left out, and no symbolic link is
 /// followed. What is left out is reported, and the exit status is 3.
+///
+/// Holes of a file are written as zeroes: an archive may be larger than its image.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  ordo tar c disk.img:/ backup.tar\n  \
     ordo tar c disk.img:/home - | zstd > home.tar.zst\n  \

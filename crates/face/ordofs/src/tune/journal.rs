@@ -132,7 +132,7 @@ pub(crate) fn is_active(rt: &Rt, disk: &Rc<dyn Disk>, sb: &Superblock) -> Result
 /// Whether the volume has this file.
 pub(super) fn is_there(rt: &Rt, disk: &Rc<dyn Disk>, sb: &Superblock) -> Result<bool, TuneError> {
     let found = rt.block_on(ordo_fsck::place_of_log(rt, disk.clone(), sb));
-    found.map(|place| place.is_some()).map_err(|why| crate::OpenError::Journal(why).into())
+    found.map(|place| place.is_some()).map_err(|why| crate::OpenError::log(why).into())
 }
 
 fn root() -> Caller {
