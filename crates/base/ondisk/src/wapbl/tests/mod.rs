@@ -46,7 +46,8 @@ fn the_header_with_the_larger_generation_counts() {
 fn each_wrong_field_of_either_header_is_damage_that_says_where() {
     type Change = fn(&mut [u8]);
     let put = |at, value| move |b: &mut [u8]| Endian::Little.put_u32(b, at, value).unwrap();
-    let fields: [(&str, Box<dyn Fn(&mut [u8])>); 8] = [
+    type Wrong<'a> = (&'a str, Box<dyn Fn(&mut [u8])>);
+    let fields: [Wrong<'_>; 8] = [
         ("wc_type", Box::new(put(0, 0x5741_424d))),
         ("wc_len", Box::new(put(4, 1024))),
         ("wc_checksum", Box::new(put(8, 1))),
