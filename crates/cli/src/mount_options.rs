@@ -4,7 +4,7 @@ use crate::out::usage;
 use crate::size;
 use ordo_fuse::TransportChoice;
 use ordofs::lfs::Policy;
-use ordofs::{LOG_SCHEME, MountOptions, schemes};
+use ordofs::{LOG_SCHEME, Limits, MountOptions, QuotaLimits, schemes};
 use rustix::process::{Resource, getrlimit};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -68,7 +68,11 @@ const SWALLOWED_WITH_VALUE: [&str; 8] =
     ["comment", "loop", "sizelimit", "user", "fsname", "subtype", "max_read", "max_write"];
 
 /// What else there is, for who mistypes it.
-const KNOWN: [&str; 30] = [
+const KNOWN: [&str; 34] = [
+    "quota",
+    "usrquota",
+    "grpquota",
+    "noquota",
     "acl",
     "ro",
     "force",
@@ -101,6 +105,9 @@ const KNOWN: [&str; 30] = [
     "commit",
 ];
 
+/// The limits in NetBSD's tables apply on every mount, as they do there; those of old files only if asked for.
+const TABLES: QuotaLimits = QuotaLimits { users: Limits::Off, groups: Limits::Off, tables: true };
+
 impl Wanted {
     /// Parses option lists; a `sloppy` mount ignores unknown options.
     ///
@@ -112,7 +119,7 @@ impl Wanted {
         sloppy: bool,
     ) -> anyhow::Result<Wanted> {
         let mut wanted = Wanted {
-            volume: MountOptions { cache: default_cache(), ..MountOptions::default() },
+            volume: MountOptions { cache: default_cache(), quotas: TABLES, ..MountOptions::default() },
             kernel: ordo_fuse::MountOptions::new(source),
             transport: TransportChoice::default(),
             follow: true,
@@ -151,6 +158,10 @@ impl Wanted {
         let (volume, kernel) = (&mut self.volume, &mut self.kernel);
         match name {
             "acl" | "posixacl" => self.acl = true,
+            "quota" => volume.quotas = QuotaLimits { users: Limits::IfThere, groups: Limits::IfThere, ..TABLES },
+            "usrquota" | "uquota" => volume.quotas.users = Limits::Must,
+            "grpquota" | "gquota" => volume.quotas.groups = Limits::Must,
+            "noquota" => volume.quotas = QuotaLimits::default(),
             "ro" => volume.read_only = true,
             "rw" => volume.read_only = false,
             "force" => volume.force = true,

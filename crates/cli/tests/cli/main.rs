@@ -20,6 +20,7 @@ mod logged;
 mod mounted;
 mod needs;
 mod paper;
+mod quota;
 mod recorded;
 mod report;
 mod rescued;
