@@ -4,7 +4,7 @@ use crate::out::usage;
 use crate::size;
 use ordo_fuse::TransportChoice;
 use ordofs::lfs::Policy;
-use ordofs::{LOG_SCHEME, MountOptions, schemes};
+use ordofs::{LOG_SCHEME, Limits, MountOptions, QuotaLimits, schemes};
 use rustix::process::{Resource, getrlimit};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -106,6 +106,10 @@ const fn known(name: &'static str, takes: Takes) -> Known {
 /// What else there is, for who mistypes it, and for who asks in the middle of a word.
 #[rustfmt::skip]
 pub(crate) const KNOWN: &[Known] = &[
+    known("quota", Takes::Nothing),
+    known("usrquota", Takes::Nothing),
+    known("grpquota", Takes::Nothing),
+    known("noquota", Takes::Nothing),
     known("acl", Takes::Nothing),
     known("ro", Takes::Nothing),
     known("force", Takes::Nothing),
@@ -138,6 +142,9 @@ pub(crate) const KNOWN: &[Known] = &[
     known("commit", Takes::Any),
 ];
 
+/// The limits in NetBSD's tables apply on every mount, as they do there; those of old files only if asked for.
+const TABLES: QuotaLimits = QuotaLimits { users: Limits::Off, groups: Limits::Off, tables: true };
+
 impl Wanted {
     /// Parses option lists; a `sloppy` mount ignores unknown options.
     ///
@@ -149,7 +156,7 @@ impl Wanted {
         sloppy: bool,
     ) -> anyhow::Result<Wanted> {
         let mut wanted = Wanted {
-            volume: MountOptions { cache: default_cache(), ..MountOptions::default() },
+            volume: MountOptions { cache: default_cache(), quotas: TABLES, ..MountOptions::default() },
             kernel: ordo_fuse::MountOptions::new(source),
             transport: TransportChoice::default(),
             follow: true,
@@ -188,6 +195,10 @@ impl Wanted {
         let (volume, kernel) = (&mut self.volume, &mut self.kernel);
         match name {
             "acl" | "posixacl" => self.acl = true,
+            "quota" => volume.quotas = QuotaLimits { users: Limits::IfThere, groups: Limits::IfThere, ..TABLES },
+            "usrquota" | "uquota" => volume.quotas.users = Limits::Must,
+            "grpquota" | "gquota" => volume.quotas.groups = Limits::Must,
+            "noquota" => volume.quotas = QuotaLimits::default(),
             "ro" => volume.read_only = true,
             "rw" => volume.read_only = false,
             "force" => volume.force = true,

@@ -23,6 +23,8 @@ pub enum Structure {
     ExtAttr(Ino),
     /// An access control list in an attribute.
     Acl,
+    /// A file of quotas.
+    Quota,
     /// A segment or a record of the soft updates journal.
     Journal,
     /// NetBSD's log, or a record of it.
@@ -48,6 +50,7 @@ impl fmt::Display for Structure {
             Structure::Indirect(i) => write!(f, "indirect block of inode {}", i.0),
             Structure::ExtAttr(i) => write!(f, "attribute area of inode {}", i.0),
             Structure::Acl => write!(f, "access control list"),
+            Structure::Quota => write!(f, "quotas"),
             Structure::Journal => write!(f, "soft updates journal"),
             Structure::Wapbl => write!(f, "NetBSD's log (WAPBL)"),
             Structure::PartialSegment => write!(f, "partial segment"),

@@ -48,6 +48,7 @@ mod num;
     reason = "fields at constant places of whole sectors"
 )]
 pub mod partition;
+pub mod quota;
 pub mod redo;
 pub mod suj;
 pub mod superblock;

@@ -219,6 +219,9 @@ pub enum Refusal {
     /// ENOSPC, of inodes
     #[error("no inode left on the volume")]
     NoInodes,
+    /// EDQUOT
+    #[error("the quota is used up")]
+    Quota,
     /// EFBIG
     #[error("the file would be larger than the format allows")]
     TooBig,
@@ -270,6 +273,7 @@ impl Refusal {
             Refusal::NotPermitted | Refusal::Denied => ErrorKind::PermissionDenied,
             Refusal::ReadOnly => ErrorKind::ReadOnlyFilesystem,
             Refusal::NoSpace | Refusal::NoInodes => ErrorKind::StorageFull,
+            Refusal::Quota => ErrorKind::QuotaExceeded,
             Refusal::TooBig => ErrorKind::FileTooLarge,
             Refusal::TooManyLinks => ErrorKind::TooManyLinks,
             Refusal::NotSupported => ErrorKind::Unsupported,

@@ -33,6 +33,7 @@ pub(crate) mod mount;
 pub(crate) mod mv;
 #[cfg(feature = "laboratory")]
 pub(crate) mod paper;
+pub(crate) mod quota;
 pub(crate) mod recover;
 #[cfg(feature = "laboratory")]
 pub(crate) mod report;

@@ -55,6 +55,9 @@ Options (-o), between commas:
   xattr=on|off            off: extended attributes stay on the volume, but are neither shown nor set;
                           saves two of the nine requests of a file that root unpacks. Refused on a
                           volume with access control lists [on]
+  quota, usrquota, grpquota
+                          limits of quota.user and quota.group apply to all but root (ordo quota); with
+                          noquota not even those of NetBSD's tables
   force                   mount read-write although the volume needs a check
   acl                     use access control lists although the volume's flag for them is off
 

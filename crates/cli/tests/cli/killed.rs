@@ -50,7 +50,7 @@ fn work(place: &Place, round: u32, said: &mut Acknowledged) {
 }
 
 /// The kernel releases the lock of a killed process a moment after its end, when its last request is done.
-fn repair(image: &str) -> Output {
+pub(crate) fn repair(image: &str) -> Output {
     let rt = ordofs::rt::Rt::real_time();
     for _ in 0..100 {
         let repaired = ordo(["fsck", "-p", image]);

@@ -21,6 +21,7 @@ mod logged;
 mod mounted;
 mod needs;
 mod paper;
+mod quota;
 mod recorded;
 mod report;
 mod rescued;

@@ -70,6 +70,10 @@ impl Ffs {
         if fits && self.sectors_changed(inode, &old, area).await? <= 1 {
             return self.rewrite_area(op, inode, &old, area).await;
         }
+        let before: u32 = old.iter().flatten().map(|run| run.frags).sum();
+        let after: u32 = (0..BLOCKS).map(|k| self.area_frags(area.len() as u32, k)).sum();
+        let more = self.sectors(after.saturating_sub(before));
+        let _hold = self.quotas.reserve_for(who, inode, more, self.now())?;
         match self.replace_area(op, who, inode, &old, area).await {
             Err(Error::Refused(Refusal::NoSpace)) if fits => self.rewrite_area(op, inode, &old, area).await,
             outcome => outcome,

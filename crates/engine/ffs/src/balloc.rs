@@ -89,6 +89,7 @@ impl Ffs {
         self.block_of(inode).await?;
         let size = inode.size().max(end);
         let write = Write { op, privileged: who.privileged, inode, lbn: number, from, to, size };
+        let _hold = self.hold_quota(who, inode, &path, number, size).await?;
         let mut reserved = Reserved::default();
         let outcome = match path.root {
             Root::Direct(i) => self.write_direct(&write, i, fill, &mut reserved).await,

@@ -11,12 +11,12 @@ use crate::group::Group;
 use crate::{Ffs, corrupt};
 use ordo_buf::{BufRef, Key, Op, Role, Step, Want};
 use ordo_ondisk::{Cgx, Corrupt, Dinode, Format, Ino, Lbn, Rule, Structure};
-use ordo_ufs::{Inode, NewInode};
+use ordo_ufs::{Charged, Inode, NewInode};
 use ordo_vfs::{Error, Kind, Refusal, Result};
 
 impl Ffs {
     /// The block that holds an inode.
-    async fn inode_block(&self, ino: Ino) -> Result<BufRef> {
+    pub(crate) async fn inode_block(&self, ino: Ino) -> Result<BufRef> {
         let at = self.g.ino_to_fsba(ino);
         let (key, addr) = (Key::Device(at), self.addr(at));
         match self.cache.find(key) {
@@ -45,6 +45,9 @@ impl Ffs {
         // OK to ignore: a block of inodes has room for each of them.
         let _ = self.cache.modify(&buf, |bytes| inode.dinode().encode(&mut bytes[at..], &self.g));
         inode.stored(&buf);
+        if self.quotas.is_on() {
+            self.quotas.settle(inode);
+        }
         Ok(buf)
     }
 
@@ -61,7 +64,9 @@ impl Ffs {
             return Err(Refusal::Stale.into());
         }
         dinode.check(&self.g, ino).map_err(corrupt)?;
+        let charged = Charged::of(&dinode);
         let inode = Inode::new(ino, dinode);
+        inode.charge(charged);
         inode.set_block(buf);
         Ok(inode)
     }

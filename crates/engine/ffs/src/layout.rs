@@ -2,8 +2,8 @@
 
 use crate::Ffs;
 use ordo_buf::{BufRef, Cache, Freed, Op, Places};
-use ordo_ondisk::{Ino, Lbn};
-use ordo_ufs::{Fill, Inode, Layout, Mapped, NewInode, Shape};
+use ordo_ondisk::{Dinode, Ino, Lbn};
+use ordo_ufs::{Fill, Inode, Layout, Mapped, NewInode, Quotas, Shape};
 use ordo_vfs::{Caller, Error, Kind, Result, StatFs};
 use std::rc::Rc;
 
@@ -35,6 +35,19 @@ impl Layout for Ffs {
 
     fn shape(&self) -> &Shape {
         &self.shape
+    }
+
+    fn quotas(&self) -> Option<&Quotas> {
+        Some(&self.quotas)
+    }
+
+    fn quota_tables(&self) -> [Option<Ino>; 2] {
+        let tables = self.superblock.borrow().quota2().unwrap_or_default();
+        [tables.users, tables.groups]
+    }
+
+    async fn each_dinode(&self, show: &mut dyn FnMut(Ino, &Dinode)) -> Result<()> {
+        self.each_dinode(show).await
     }
 
     async fn load(&self, ino: Ino) -> Result<Inode> {

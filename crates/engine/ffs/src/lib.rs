@@ -29,6 +29,7 @@ mod leaks;
 mod map;
 mod mount;
 mod newfs;
+mod quota;
 mod summary;
 #[cfg(test)]
 mod tests;
@@ -50,6 +51,8 @@ pub struct Ffs {
     cache: Rc<Cache>,
     g: Rc<Geometry>,
     shape: ordo_ufs::Shape,
+    /// What users and groups use.
+    pub(crate) quotas: ordo_ufs::Quotas,
     /// The superblock as it will be written next; the totals are filled in then.
     superblock: RefCell<Superblock>,
     /// Its buf, from the mount on.

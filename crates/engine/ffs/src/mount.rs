@@ -183,6 +183,7 @@ impl Ffs {
             suspects,
             keeper: opening.keeper.clone(),
             shape: shape(&g),
+            quotas: ordo_ufs::Quotas::default(),
             g,
         };
         if writable {

@@ -88,6 +88,8 @@ impl<L: Layout> Ufs<L> {
                 self.resize(op, inode, size).await?;
             }
             let now = self.now();
+            let quotas = self.layout.quotas().filter(|quotas| quotas.is_on());
+            let _hold = quotas.map(|quotas| quotas.reserve_group(inode, set.uid, set.gid, now.secs)).transpose()?;
             let fields = {
                 let mut dinode = inode.dinode_mut();
                 apply(&mut dinode, set, now)

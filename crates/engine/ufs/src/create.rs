@@ -133,6 +133,9 @@ impl<L: Layout> Ufs<L> {
             Some(list) => mode.bits() & (list.mode_bits() | 0o7000),
             None => mode.bits() & !who.umask,
         };
+        let quotas = self.layout.quotas().filter(|quotas| quotas.is_on());
+        let owners = (who.uid, group_of_new(who, dir));
+        let _hold = quotas.map(|quotas| quotas.reserve(who, owners, 0, 1, now.secs)).transpose()?;
         let new = self.layout.alloc_inode(op, dir, kind).await?;
         let inode = Inode::new(new.ino, self.first_dinode(who, dir, granted, make, new.generation, now));
         let buf = match self.layout.store(&inode).await {
@@ -182,7 +185,7 @@ impl<L: Layout> Ufs<L> {
             mode: (kind as u16) << 12 | bits,
             nlink: if kind == Kind::Directory { 2 } else { 1 },
             uid: who.uid,
-            gid: if inherits_group { parent.gid } else { who.gid },
+            gid: group_of_new(who, dir),
             gen_: generation,
             atime: now,
             mtime: now,
@@ -324,6 +327,12 @@ impl<L: Layout> Ufs<L> {
 /// The target fits into the inode.
 fn is_short(target: &[u8], shape: &Shape) -> bool {
     target.len() < shape.encoding.maxsymlinklen as usize
+}
+
+/// The group of a new file: the directory's, if its set-group-id bit says so.
+fn group_of_new(who: &Caller, dir: &Inode) -> u32 {
+    let parent = dir.dinode();
+    if parent.mode & 0o2000 != 0 { parent.gid } else { who.gid }
 }
 
 fn check_target(target: &[u8]) -> Result<()> {

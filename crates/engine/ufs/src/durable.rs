@@ -61,6 +61,7 @@ impl<L: Layout> Ufs<L> {
         let mut in_vain = 0;
         for round in 1.. {
             self.reclaim_all().await?;
+            self.write_quotas().await?;
             self.layout.gather().await?;
             let must = cache.scheme().clone().sync(cache);
             cache.obey(must).await?;

@@ -172,8 +172,9 @@ impl<L: Layout> Ufs<L> {
     /// Runs a call that takes space. On `NoSpace` it runs once more after a sync, so that space that only waits to be
     /// freed is used, and as long as the layout finds room for it.
     pub(crate) async fn call_with_room<T>(&self, kind: CallKind, work: impl AsyncFn(Op) -> Result<T>) -> Result<T> {
-        let is_short =
-            |outcome: &Result<T>| matches!(outcome, Err(Error::Refused(Refusal::NoSpace | Refusal::NoInodes)));
+        let is_short = |outcome: &Result<T>| {
+            matches!(outcome, Err(Error::Refused(Refusal::NoSpace | Refusal::NoInodes | Refusal::Quota)))
+        };
         let mut outcome = self.call(kind, &work).await;
         if is_short(&outcome) && self.has_reclaimable() {
             Box::pin(self.syncfs()).await?;

@@ -11,6 +11,7 @@
 //! I4. An fsync that has succeeded made that change durable if there was no later one while it ran. Under a journal the
 //!     inode's block is written long after, so its landing alone would have each fsync force the log again.
 
+use crate::Charged;
 use ordo_buf::{BufRef, Landing};
 use ordo_ondisk::{Dinode, Ino};
 use ordo_rt::sync::RwLock;
@@ -33,6 +34,8 @@ pub struct Inode {
     block: RefCell<Option<BufRef>>,
     /// What is known of the last change that was more than times (I3).
     known: RefCell<Option<Known>>,
+    /// What its owners were charged with (quota-1).
+    charged: Cell<Option<Charged>>,
     /// For a directory: the index of its names, once it was needed.
     pub(crate) names: RefCell<Option<crate::dirhash::DirHash>>,
     /// For sequential readers: where the last read ended, and how far was read ahead, in blocks.
@@ -71,10 +74,16 @@ impl Inode {
             lock: RwLock::new(()),
             block: RefCell::new(None),
             known: RefCell::new(None),
+            charged: Cell::new(None),
             names: RefCell::new(None),
             read_cursor: Cell::new((0, 0)),
             write_cursor: Cell::new((0, 0)),
         }
+    }
+
+    /// What its owners are charged with from now on; returns what it was before.
+    pub fn charge(&self, now: Option<Charged>) -> Option<Charged> {
+        self.charged.replace(now)
     }
 
     /// Its number.

@@ -1,8 +1,8 @@
 //! The interface of a layout, which decides where things are placed.
 
-use crate::{Inode, Shape};
+use crate::{Inode, Quotas, Shape};
 use ordo_buf::{BufRef, Cache, Freed, Op, Places, Promises, Scheme};
-use ordo_ondisk::{Ino, Lbn};
+use ordo_ondisk::{Dinode, Ino, Lbn};
 use ordo_vfs::{Caller, Kind, Result, StatFs};
 use std::rc::Rc;
 
@@ -198,6 +198,24 @@ pub trait Layout: 'static {
     /// `Io`, `ReadOnly`.
     async fn find_room(&self, _again: bool) -> Result<bool> {
         Ok(false)
+    }
+
+    /// The quotas, where the layout can keep them.
+    fn quotas(&self) -> Option<&Quotas> {
+        None
+    }
+
+    /// The inodes of NetBSD's tables of quotas: of users, and of groups.
+    fn quota_tables(&self) -> [Option<Ino>; 2] {
+        [None; 2]
+    }
+
+    /// Shows every inode in use, as it is now. What cannot be decoded is left out.
+    ///
+    /// # Errors
+    /// `Io`.
+    async fn each_dinode(&self, _show: &mut dyn FnMut(Ino, &Dinode)) -> Result<()> {
+        Ok(())
     }
 
     /// The space of the volume, outstanding tickets included.

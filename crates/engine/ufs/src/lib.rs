@@ -28,6 +28,8 @@ mod layout;
 mod observer;
 #[cfg(feature = "planted")]
 pub mod planted;
+mod quota;
+mod quota_files;
 mod reclaim;
 mod remove;
 mod rename;
@@ -41,5 +43,7 @@ pub use fs::{Atime, Options, Ufs};
 pub use inode::Inode;
 pub use layout::{Fill, Layout, Mapped, NewInode, Unfit, check_fit};
 pub use observer::{EntryAt, Observer};
+pub use quota::{Charged, Hold, Quotas};
+pub use quota_files::{Enforce, Limits};
 pub use shape::Shape;
 pub use worker::{Access, Then, Worker, Working};

@@ -13,7 +13,8 @@ impl<L: Layout> Ufs<L> {
         if size == inode.size() {
             return Ok(());
         }
-        self.layout.truncate(op, &Caller { privileged: true, ..Caller::default() }, inode, size).await
+        let who = Caller { uid: inode.dinode().uid, privileged: true, ..Caller::default() };
+        self.layout.truncate(op, &who, inode, size).await
     }
 
     /// Allocates, zeroes or frees a range of a file.

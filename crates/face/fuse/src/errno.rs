@@ -28,6 +28,7 @@ fn refused(refusal: Refusal) -> Errno {
         Refusal::Denied => Errno::ACCESS,
         Refusal::ReadOnly => Errno::ROFS,
         Refusal::NoSpace | Refusal::NoInodes => Errno::NOSPC,
+        Refusal::Quota => Errno::DQUOT,
         Refusal::TooBig => Errno::FBIG,
         Refusal::TooManyLinks => Errno::MLINK,
         Refusal::NoAttribute => Errno::NODATA,

@@ -2,10 +2,11 @@
 //!
 //! A layout is a type below this file, and a value above it. A new one is a variant here, and a line in `each`.
 
+use crate::QuotaLimits;
 use ordo_buf::{Promises, Scheme};
 use ordo_ffs::Ffs;
 use ordo_lfs::Lfs;
-use ordo_ufs::{Layout, Ufs};
+use ordo_ufs::{Layout, Quotas, Ufs};
 use ordo_vfs::{
     Attr, Caller, DirEntry, Entry, FallocMode, FileSystem, Kind, Mode, Name, NodeId, RenameMode, Result, Segments,
     SetAttr, StatFs, Whence, XattrMode,
@@ -61,6 +62,36 @@ macro_rules! each {
 }
 
 impl Fs {
+    /// The quotas of the volume; `None` on a log-structured one, which has none.
+    pub fn quotas(&self) -> Option<&Quotas> {
+        match self {
+            Fs::Ffs(fs) => fs.quotas(),
+            Fs::Lfs(_) => None,
+        }
+    }
+
+    /// Begins to keep quotas on a volume that was opened without, for example after their files were made.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`.
+    pub async fn begin_quotas(&self, limits: QuotaLimits) -> Result<()> {
+        match self {
+            Fs::Ffs(fs) => fs.begin_quotas(limits, false).await,
+            Fs::Lfs(_) => Ok(()),
+        }
+    }
+
+    /// Counts what users and groups use.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub async fn count_quotas(&self) -> Result<()> {
+        match self {
+            Fs::Ffs(fs) => fs.count_quotas().await,
+            Fs::Lfs(_) => Ok(()),
+        }
+    }
+
     /// The current space of the volume, which the layout alone knows. Space that is waiting to be freed counts as free.
     pub(crate) fn space(&self) -> StatFs {
         each!(self, fs => fs.layout().statfs())

@@ -118,7 +118,8 @@ pub use image::{ImageSpec, Located, begins_at, locate, locate_damaged, locate_on
 pub use make::{NewLog, NewVolume};
 pub use mounted::{LOG_SCHEME, LeaksPhase, LeaksProgress, LogSegments, LogState, Mounted, without_rules};
 pub use notice::{Notice, Notices, Weight};
-pub use options::{COMMIT, DEFAULT_SCHEME, Engine, MountOptions, default_scheme};
+pub use options::{COMMIT, DEFAULT_SCHEME, Engine, Limits, MountOptions, QuotaLimits, default_scheme};
+pub use ordo_ufs::Quotas;
 pub use placement::{Class, Part, Placement, Tenth};
 pub use rescue::{Damaged, Described, open_damaged};
 pub use resize::{ResizeError, Resized, resize, resize_on};

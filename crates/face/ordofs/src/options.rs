@@ -6,6 +6,7 @@ use ordo_disk::Scheduler;
 use ordo_ffs::Spread;
 use ordo_ondisk::Superblock;
 use ordo_schemes::Settings;
+pub use ordo_ufs::{Enforce as QuotaLimits, Limits};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -37,6 +38,8 @@ pub struct MountOptions {
     pub mount_point: String,
     /// The listener for events that no call reports.
     pub notices: Notices,
+    /// Whose quotas limit what calls take. What is used is kept in any case.
+    pub quotas: QuotaLimits,
     /// How memory and disk are used.
     pub engine: Engine,
 }
@@ -135,6 +138,7 @@ impl Default for MountOptions {
             noatime: false,
             mount_point: String::new(),
             notices: Notices::default(),
+            quotas: QuotaLimits::default(),
             engine: Engine::default(),
         }
     }

@@ -223,6 +223,12 @@ findings! {
     /// The superblock's totals.
     Totals { field: &'static str, found: i64, right: i64 }, 46, Preen, "superblock: total {field} is {found}, should be {right}";
 
+    /// What a user or a group uses.
+    QuotaUsage { whose: &'static str, id: u32, sectors: u64, inodes: u64, right_sectors: u64, right_inodes: u64 }, 50, Preen,
+        "quota of {whose} {id}: {sectors} sectors and {inodes} inodes, should be {right_sectors} and {right_inodes}";
+    /// NetBSD's table of quotas.
+    QuotaTable { whose: &'static str, ino: u32, why: String }, 51, Manual, "table of {whose} quotas in inode {ino}: {why}";
+
     /// A rule that only log-structured volumes have.
     Log { finding: LogFinding }, 60, Manual, "{finding}";
 }

@@ -26,6 +26,7 @@ mod inodes;
 mod lfs;
 mod lost;
 mod names;
+mod quota;
 mod redo;
 mod refs;
 mod report;

@@ -4,8 +4,8 @@
 
 use super::fields::{SbFields, flag};
 use super::{MAGIC_UFS2EA, Superblock};
-use crate::Endian;
 use crate::geometry::Format;
+use crate::{Endian, Ino};
 
 /// The system whose meaning of the ambiguous fields applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -123,6 +123,32 @@ impl Wapbl {
     }
 }
 
+/// The inodes of NetBSD's quotas; `None` for those that are not kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Quota2 {
+    /// The table of users.
+    pub users: Option<Ino>,
+    /// The table of groups.
+    pub groups: Option<Ino>,
+}
+
+impl Quota2 {
+    /// The superblock's fields: the magic and the flags in the third spare of FreeBSD's table, then the two inodes.
+    fn of(f: &SbFields, endian: Endian) -> Option<Quota2> {
+        let [_, _, third, users, groups, ..] = f.sparecon64;
+        let [_, _, _, _, flags, ..] = endian.i64_bytes(third);
+        if !quota_magic(f, endian) || flags & !3 != 0 {
+            return None;
+        }
+        let inode = |bit, number: i64| match flags & bit {
+            0 => Some(None),
+            // The first numbers are those of no file and of the root directory.
+            _ => u32::try_from(number).ok().filter(|&ino| ino > 2).map(|ino| Some(Ino(ino))),
+        };
+        Some(Quota2 { users: inode(1, users)?, groups: inode(2, groups)? })
+    }
+}
+
 fn quota_magic(f: &SbFields, endian: Endian) -> bool {
     const Q2_HEAD_MAGIC: u32 = 0xb746_915e;
     // Byte 904: the third spare of FreeBSD's table.
@@ -196,8 +222,8 @@ pub enum Refused {
     /// Snapshots require copy-on-write.
     #[error("the volume has {0} snapshots, which writing would spoil; remove them on FreeBSD or NetBSD first")]
     Snapshots(usize),
-    /// Quotas would become wrong.
-    #[error("the volume has NetBSD quotas in inodes, which would become wrong; switch them off with tunefs -q there")]
+    /// Quotas cannot be kept.
+    #[error("the superblock's fields of NetBSD's quotas are damaged; repair it with fsck_ffs there")]
     Quota2,
     /// Counters of open files would become wrong.
     #[error("the volume is on a FreeBSD gjournal; take it off with tunefs -J disable first")]
@@ -249,6 +275,14 @@ impl Superblock {
         }
     }
 
+    /// Where NetBSD's quotas are; `None` without them, and where the superblock does not say it rightly.
+    pub fn quota2(&self) -> Option<Quota2> {
+        let on = self.features().quota2;
+        let there = Quota2::of(&self.fields, self.endian).filter(|_| on)?;
+        let fits = |ino: Option<Ino>| ino.is_none_or(|ino| self.geometry().is_valid_ino(ino));
+        (fits(there.users) && fits(there.groups)).then_some(there)
+    }
+
     /// Whether this program keeps all promises that writing to this volume requires. Independent of
     /// [`Superblock::is_clean`].
     ///
@@ -267,7 +301,7 @@ impl Superblock {
             (matches!(on.dialect, Dialect::OpenBsd | Dialect::OldBsd | Dialect::Apple), Refused::Dialect(on.dialect)),
             (on.wapbl, Refused::Wapbl),
             (on.snapshots != 0, Refused::Snapshots(on.snapshots)),
-            (on.quota2, Refused::Quota2),
+            (on.quota2 && self.quota2().is_none(), Refused::Quota2),
             (on.gjournal, Refused::Gjournal),
             (on.needs_fsck, Refused::NeedsFsck),
             (on.suj && !self.is_clean(), Refused::SujPending),
@@ -328,7 +362,18 @@ mod tests {
             of_netbsd(f);
             f.sparecon64[2] = 0xb746_915e;
         });
-        assert_eq!((sb.dialect, sb.write_gate()), (Dialect::NetBsd, Err(Refused::Quota2)));
+        assert_eq!((sb.dialect, sb.write_gate(), sb.quota2()), (Dialect::NetBsd, Ok(()), Some(Quota2::default())));
+        for (inode, right) in [(5, true), (2, false), (1 << 20, false)] {
+            for endian in [Endian::Little, Endian::Big] {
+                let mut bytes = volume(Format::Ufs2, endian, of_netbsd).encode_copy(ByteOff(65536));
+                bytes[904..908].copy_from_slice(&endian.u32_bytes(0xb746_915e));
+                bytes[908] = 2;
+                bytes[920..928].copy_from_slice(&endian.u64_bytes(inode));
+                let sb = Superblock::decode(&bytes, ByteOff(65536)).unwrap();
+                let wanted = right.then_some(Quota2 { users: None, groups: Some(Ino(5)) });
+                assert_eq!((sb.quota2(), sb.write_gate().is_ok()), (wanted, right), "{inode}");
+            }
+        }
     }
 
     #[test]

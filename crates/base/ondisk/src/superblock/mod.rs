@@ -17,7 +17,7 @@ mod validate;
 use crate::geometry::{Format, Geometry};
 use crate::num::{bits64, index, len64, low32, narrow};
 use crate::{ByteOff, Corrupt, Endian, Rule, Structure, hash};
-pub use features::{Dialect, Features, Refused, Wapbl};
+pub use features::{Dialect, Features, Quota2, Refused, Wapbl};
 use fields::{SbFields, ck, flag};
 pub use fit::Unfit;
 pub use keeper::{Keeper, LogAt};

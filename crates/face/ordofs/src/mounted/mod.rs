@@ -10,7 +10,7 @@ use crate::found::Found;
 use crate::image::{ImageSpec, Located, locate_damaged};
 use crate::journal;
 use crate::options::default_scheme;
-use crate::{Fs, MountOptions, Notice, Notices, OpenError, UnreadLog};
+use crate::{Fs, MountOptions, Notice, Notices, OpenError, QuotaLimits, UnreadLog};
 use ordo_active::Active;
 use ordo_buf::{Cache, Health, Scheme};
 use ordo_disk::{FileOptions, Queue};
@@ -101,12 +101,15 @@ impl Mounted {
         let scheme = match &located.found {
             Found::Ufs(_) if options.cleaner.is_some() => return Err(OpenError::NoCleaner),
             Found::Ufs(found) => make_scheme(options, default_scheme(&found.superblock))?,
+            Found::Lfs(_) if options.quotas.of_files() => {
+                return Err(ordo_vfs::Error::io("a log-structured volume has no quotas").into());
+            }
             Found::Lfs(_) => return Mounted::mount_log(rt, located, options, None).await,
         };
-        Mounted::mount_with(rt, located, scheme, options).await
+        Mounted::assemble(rt, located, scheme, options, Some(options.quotas)).await
     }
 
-    /// Mounts a UFS volume with a scheme that the caller made: for the laboratory.
+    /// Mounts a UFS volume with a scheme that the caller made, without its quotas: for the laboratory.
     ///
     /// # Errors
     /// See [`Mounted::open`].
@@ -115,6 +118,16 @@ impl Mounted {
         located: Located,
         scheme: Rc<dyn Scheme>,
         options: &MountOptions,
+    ) -> std::result::Result<Mounted, OpenError> {
+        Mounted::assemble(rt, located, scheme, options, None).await
+    }
+
+    async fn assemble(
+        rt: &Rt,
+        located: Located,
+        scheme: Rc<dyn Scheme>,
+        options: &MountOptions,
+        quotas: Option<QuotaLimits>,
     ) -> std::result::Result<Mounted, OpenError> {
         ordo_ufs::check_fit::<Ffs>(&scheme)?;
         let read_only = options.read_only || located.disk.info().read_only;
@@ -127,6 +140,7 @@ impl Mounted {
             section: options.engine.section,
             ..ordo_ffs::Opening::default()
         };
+        let was_clean = located.found.ufs()?.superblock.is_clean();
         let notices = &options.notices;
         let (located, not_replayed) = match read_only {
             true => journal::as_if_replayed(rt, located, notices).await?,
@@ -168,6 +182,14 @@ impl Mounted {
         let acls = found.superblock.features().acls;
         let layout = Ffs::open(&cache, scheme.clone(), found, &opening).await?;
         let fs = engine::start(&cache, layout, options);
+        // Before anything runs beside it, so that a count misses nothing.
+        if let Some(quotas) = quotas.filter(|_| !cache.health().is_read_only())
+            && let Err(error) = fs.begin_quotas(quotas, !was_clean).await
+        {
+            // As it was found, clean or not.
+            fs.unmount().await?;
+            return Err(error.into());
+        }
         let reclaimer = Reclaimer::attach(&fs);
         if let Some(reclaimer) = &reclaimer {
             rt.spawn(reclaim(Rc::downgrade(&fs), Rc::downgrade(reclaimer), notices.clone()));
