@@ -401,8 +401,9 @@ pub(crate) struct Event {
     pub(crate) event: String,
     pub(crate) number: Option<u64>,
     pub(crate) says: String,
-    /// The bufs that a step changed.
+    /// The bufs that a step changed, and those that the call waits for before it goes on.
     pub(crate) bufs: Vec<String>,
+    pub(crate) waits_for: Vec<String>,
     pub(crate) answer: String,
     pub(crate) made: Vec<Held>,
     pub(crate) undone: Vec<Held>,

@@ -118,7 +118,7 @@ fn on_return(subject: &Subject) -> Option<bool> {
 
 fn picture(rows: &[Row<'_>], scale: &Scale, tall: usize, measured: bool) -> Markup {
     let (mut bands, mut grid, mut leads) = (String::new(), String::new(), String::new());
-    let (mut marks, mut rings) = (String::new(), String::new());
+    let (mut marks, mut rings, mut unknown) = (String::new(), String::new(), String::new());
     // Writing to a String does not fail.
     for (at, row) in rows.iter().enumerate() {
         let y = at * ROW;
@@ -130,8 +130,9 @@ fn picture(rows: &[Row<'_>], scale: &Scale, tall: usize, measured: bool) -> Mark
             Row::Scheme(subject, Some(speed)) => {
                 let (x, y) = (scale.place(*speed) * WIDTH, y + ROW / 2);
                 let _ = write!(leads, "M0 {y}H{x:.1}");
-                let _ = write!(marks, "M{x:.1} {y}h0");
-                if on_return(subject) != Some(true) {
+                let known = on_return(subject);
+                let _ = write!(if known.is_some() { &mut marks } else { &mut unknown }, "M{x:.1} {y}h0");
+                if known == Some(false) {
                     let _ = write!(rings, "M{x:.1} {y}h0");
                 }
             }
@@ -148,6 +149,7 @@ fn picture(rows: &[Row<'_>], scale: &Scale, tall: usize, measured: bool) -> Mark
         path.lead d=(leads) {}
         path.mark d=(marks) {}
         path.mark.ring d=(rings) {}
+        path.mark.unknown d=(unknown) {}
     }
 }
 

@@ -134,7 +134,7 @@ fn made(given: &[Given], context: &Context) -> Markup {
         dl.facts {
             div { dt { "date" } dd { (dates) } }
             div { dt { "machine" } dd { (or_not(machines, no_machine)) } }
-            div { dt { "version" } dd { "ordo " (or_not(versions, "not said")) } }
+            div { dt { "version" } dd { @if !versions.is_empty() { "ordo " } (or_not(versions, "not said")) } }
             @if let [one] = given { div { dt { "command" } dd { (command(one)) } } }
         }
         @if given.len() > 1 {

@@ -12,7 +12,7 @@ use crate::document::{Event, Held, Trace};
 use crate::number::moment_us;
 use crate::words::word;
 use maud::{Markup, html};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 /// Width of a column and height of a track, in units of the picture.
@@ -75,6 +75,8 @@ struct Stages<'a> {
     durable: Option<usize>,
     /// For each buf what its changes wait for: the bufs, with what is held.
     waits: BTreeMap<usize, Vec<(&'a Held, Vec<usize>)>>,
+    /// Bufs that the call waits for.
+    awaited: BTreeSet<usize>,
     /// Since when a buf is in memory only, in the cache, durable; with what was rolled back.
     memory: BTreeMap<usize, usize>,
     cache: BTreeMap<(usize, Option<u64>), (usize, bool)>,
@@ -114,6 +116,10 @@ impl<'a> Stages<'a> {
                 for name in &event.bufs {
                     let buf = self.buf(name);
                     self.memory.entry(buf).or_insert(column);
+                }
+                for name in &event.waits_for {
+                    let buf = self.buf(name);
+                    self.awaited.insert(buf);
                 }
                 for held in event.made.iter().filter(|held| !held.buf.is_empty() && held.how != "kept") {
                     let buf = self.buf(&held.buf);
@@ -229,6 +235,7 @@ pub(crate) fn of(trace: &Trace) -> Markup {
         }
         ol.bufs { @for (at, name) in stages.bufs.iter().enumerate() { li {
             (name)
+            @if stages.awaited.contains(&at) { p.held { "the call waits until it is " (word("durable", "durable")) } }
             @for (held, until) in stages.waits.get(&at).into_iter().flatten() { p.held { (waits(held, until)) } }
         } } }
     }
@@ -361,6 +368,14 @@ mod tests {
         ] {
             assert!(drawn.contains(shown), "{shown}: {drawn}");
         }
+    }
+
+    #[test]
+    fn what_the_call_waits_for_is_said_of_that_buf() {
+        let step = r#"{"us":0,"event":"step","bufs":["a","b"],"waits_for":["b"]},{"us":1,"event":"leaves","buf":"b"}"#;
+        let drawn = of(&trace(step)).into_string();
+        assert!(drawn.contains("<li>b<p class=\"held\">the call waits until it is "), "{drawn}");
+        assert_eq!(drawn.matches("the call waits until").count(), 1, "{drawn}");
     }
 
     #[test]

@@ -98,6 +98,10 @@ pub(crate) fn of(given: &[Given]) -> Markup {
 
 /// For each kind of user, the scheme to take.
 fn needs(subjects: &[Subject], on: &OnDisk) -> Markup {
+    // What nobody states cannot be kept or broken.
+    if subjects.iter().all(|subject| subject.promises.is_none()) {
+        return html! {};
+    }
     let works = on.workloads.join(", ");
     html! {
         div.scroll.stacked tabindex="0" role="region" aria-label="Which scheme for whom" {
@@ -115,9 +119,10 @@ fn needs(subjects: &[Subject], on: &OnDisk) -> Markup {
 
 fn line(need: &Need, subjects: &[Subject], on: &OnDisk) -> Markup {
     let keeps = |at: &usize| subjects[*at].promises.as_ref().is_some_and(need.is_kept);
-    // Who was not measured where others were cannot be recommended, nor passed over.
-    let known: Vec<usize> =
-        (0..subjects.len()).filter(|at| on.speeds.is_empty() || on.speeds.contains_key(at)).collect();
+    // Who was not measured where others were cannot be recommended, nor passed over; nor who promises nothing here.
+    let known: Vec<usize> = (0..subjects.len())
+        .filter(|at| subjects[*at].promises.is_some() && (on.speeds.is_empty() || on.speeds.contains_key(at)))
+        .collect();
     let fit: Vec<usize> = known.iter().copied().filter(keeps).collect();
     let best = best(need.by, &fit, on);
     html! {
@@ -155,7 +160,7 @@ fn take(best: &[usize], fit: &[usize], subjects: &[Subject]) -> String {
 
 fn because(by: By, first: Option<usize>, fit: usize, of: usize, on: &OnDisk) -> String {
     let kept = match fit {
-        0 => return "no scheme in these documents promises it".into(),
+        0 => return "none of these schemes promises it".into(),
         one if one == of => "all keep it".to_owned(),
         1 => format!("the only one of {of} that keeps it"),
         some => format!("{some} of {of} keep it"),

@@ -168,6 +168,7 @@ fn what_is_not_among_the_documents_is_asked_for_and_nothing_is_invented() {
     let old = r#"[{"scheme":"sync","workload":"w","phase":"p","rate":1,"seconds":2}]"#;
     let old = page(&[Source { name: "dir/old.json".into(), text: old.into() }]).unwrap();
     assert!(old.contains("make them again: old.json") && old.contains("not said by these documents"), "{old}");
+    assert!(!old.contains("a database, a mail server"), "nobody says what it promises: {old}");
 }
 
 #[test]
