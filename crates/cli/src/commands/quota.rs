@@ -16,8 +16,8 @@ use std::rc::Rc;
 /// Shows and changes the quotas of a volume: what users and groups use, and may use
 ///
 /// Quotas are in quota.user and quota.group in the root directory (FreeBSD, older NetBSD), or in NetBSD's tables. What
-/// is used is kept by every command and mount; limits apply on mounts, to all but root: those of NetBSD's tables always,
-/// those of the files with -o quota, usrquota or grpquota.
+/// is used is kept by every command and mount; limits apply on mounts, to all but root: those of NetBSD's tables
+/// always, those of the files with -o quota, usrquota or grpquota.
 ///
 /// WHO is user:NAME or group:NAME, by the image's own names or a number. LIMITS are blocks=SOFT/HARD and
 /// inodes=SOFT/HARD, joined by a comma: bytes with a suffix (500M/1G), numbers of inodes, and - for no limit. A soft

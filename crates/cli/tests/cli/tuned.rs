@@ -71,7 +71,7 @@ fn journal_is_one_that_a_crashed_volume_is_repaired_from() {
     std::fs::write(&image, &bytes).unwrap();
 
     let said = String::from_utf8(ordo(["fsck", "-n", &image]).stdout).unwrap();
-    assert!(said.contains("the journal was not replayed"), "{said}");
+    assert!(said.contains("its log waits"), "{said}");
     let said: serde_json::Value = serde_json::from_str(&ok(ordo(["fsck", "-p", "--json", &image]))).unwrap();
     assert_eq!((&said["journal"]["state"], &said["scanned"]), (&"replayed".into(), &false.into()), "{said}");
     assert_eq!(said["journal"]["records"], 0);

@@ -6,7 +6,7 @@ use ordo_ufs::{Hold, Inode};
 use ordo_vfs::{Caller, Result};
 
 impl Ffs {
-    /// Reserves what a write to block `lbn` of a file takes, which will have `size` bytes (quota-2).
+    /// Reserves what a write to block `lbn` of a file takes, which will have `size` bytes (ufs-quota-2).
     #[inline]
     pub(crate) async fn hold_quota(
         &self,

@@ -34,7 +34,7 @@ pub struct Inode {
     block: RefCell<Option<BufRef>>,
     /// What is known of the last change that was more than times (I3).
     known: RefCell<Option<Known>>,
-    /// What its owners were charged with (quota-1).
+    /// What its owners were charged with (ufs-quota-1).
     charged: Cell<Option<Charged>>,
     /// For a directory: the index of its names, once it was needed.
     pub(crate) names: RefCell<Option<crate::dirhash::DirHash>>,

@@ -4,8 +4,8 @@
 //!     charges the difference ([`Quotas::settle`]). No path that allocates, frees, changes an owner or frees an inode
 //!     can forget it, and what is used is what a count of all dinodes finds.
 //! Q2. A caller that limits apply to reserves before anything is allocated ([`Quotas::reserve`]), and what it reserved
-//!     counts as used until its call is over. So calls that run at the same time do not exceed a hard limit together. An
-//!     excess is refused while nothing has changed.
+//!     counts as used until its call is over. So calls that run at the same time do not exceed a hard limit together.
+//!     An excess is refused while nothing has changed.
 //! Q3. A soft limit may be exceeded until the grace time is over. The time begins with the call that crosses the limit.
 //! Q4. Files of quotas, snapshots and NetBSD's log are the system's and are charged to nobody: the BSD systems leave
 //!     them out as well.

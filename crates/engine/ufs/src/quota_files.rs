@@ -201,7 +201,7 @@ impl<L: Layout> Ufs<L> {
         Ok((form, entries))
     }
 
-    /// Puts what has changed into the files, so that a sync writes it (quota-5).
+    /// Puts what has changed into the files, so that a sync writes it (ufs-quota-5).
     pub(crate) async fn write_quotas(&self) -> Result<()> {
         let Some(mut writing) = self.layout.quotas().and_then(Quotas::begin_writing) else { return Ok(()) };
         for write in std::mem::take(&mut writing.writes) {

@@ -4,11 +4,11 @@
 //! settle (a cleared pointer makes the file shorter). Each round starts from nothing but the repaired image, so if it
 //! finds nothing, the next check will find nothing either.
 //!
-//! A round in which phases 1 to 4 found and changed nothing is the last, whatever phases 5 and 6 found. From the groups'
-//! blocks they read only the number of initialised inodes, and phase 5 writes that number as they read it, under a
-//! right hash. They read nothing else that phase 5 writes: a superblock is accepted only if its groups' blocks, inodes
-//! and summary array do not overlap, and no pointer of a file leads there. Phase 5 itself copies what it wrote. Phase 6
-//! changes contents of files that no other phase reads, and reads what the others have settled.
+//! A round in which phases 1 to 4 found and changed nothing is the last, whatever phases 5 and 6 found. From the
+//! groups' blocks they read only the number of initialised inodes, and phase 5 writes that number as they read it,
+//! under a right hash. They read nothing else that phase 5 writes: a superblock is accepted only if its groups' blocks,
+//! inodes and summary array do not overlap, and no pointer of a file leads there. Phase 5 itself copies what it wrote.
+//! Phase 6 changes contents of files that no other phase reads, and reads what the others have settled.
 
 use crate::dirty::Order;
 use crate::image::Image;

@@ -5,9 +5,9 @@
 //! big-endian ([`Form`]). NetBSD's are tables in inodes of their own ([`table`]). Both count sectors of 512 bytes, as
 //! `di_blocks` does, and inodes.
 //!
-//! Q1. In an old file a limit of 0 is none, and a limit is the first number that must not be reached; in a table a limit
-//!     is the last number that is allowed, and none is the largest of 64 bits. [`Entry`] keeps the numbers as they are
-//!     on the disk; [`Counter::is_above`] knows both.
+//! Q1. In an old file a limit of 0 is none, and a limit is the first number that must not be reached; in a table a
+//!     limit is the last number that is allowed, and none is the largest of 64 bits. [`Entry`] keeps the numbers as
+//!     they are on the disk; [`Counter::is_above`] knows both.
 //! Q2. An old file's record of owner 0 has the time that a soft limit may be exceeded, in place of the times when it
 //!     ends: root has no limits.
 

@@ -1,8 +1,8 @@
 //! NetBSD's table of quotas (quota2): a hash table in a file without a name, which the superblock names.
 //!
 //! A head (magic, whose, size of the hash table, the entry that new owners get, the first free entry), the heads of the
-//! hash chains, then entries of 96 bytes: to the end of the first block, and from the start of each further block. Links
-//! are byte offsets in the file. All numbers are in the volume's order.
+//! hash chains, then entries of 96 bytes: to the end of the first block, and from the start of each further block.
+//! Links are byte offsets in the file. All numbers are in the volume's order.
 //!
 //! T1. Every entry is in one chain: that of its owner's number, or that of the free ones. Decoding follows each link
 //!     once; a link that leads nowhere, or to an entry that was met before, is damage, and so no chain is endless.

@@ -5,7 +5,7 @@ use crate::proto::abi::{self, CopyFileRangeIn, FallocateIn, LseekIn, ReadIn, Wri
 use crate::proto::reply::{Answer, Reply};
 use crate::transport::{MAX_TRANSFER, Transport};
 use ordo_vfs::{Caller, FallocMode, FileSystem, NodeId, Segments, Whence};
-use rustix::fs::FallocateFlags;
+use rustix::fs::{FallocateFlags, OFlags};
 use rustix::io::Errno;
 use zerocopy::IntoBytes;
 
@@ -56,7 +56,13 @@ impl<F: FileSystem, T: Transport> Server<F, T> {
             true => self.write_keeping_times(&who, node, args.offset, data).await,
             false => self.fs.write(&who, node, args.offset, data).await,
         };
-        let size = size.map_err(|e| self.refuse(&e))?;
+        let mut size = size.map_err(|e| self.refuse(&e))?;
+        // Of a direct write the kernel makes EIO of a short answer: the program would never learn that the volume is
+        // full, or that a limit is reached.
+        if (size as usize) < data.len() && OFlags::from_bits_retain(args.flags).contains(OFlags::DIRECT) {
+            let (rest, at) = (&data[size as usize..], args.offset + u64::from(size));
+            size += self.fs.write(&who, node, at, rest).await.map_err(|e| self.refuse(&e))?;
+        }
         Ok(Reply::Bytes(abi::WriteOut { size, padding: 0 }.as_bytes().to_vec()))
     }
 
