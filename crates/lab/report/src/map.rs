@@ -155,17 +155,20 @@ fn picture(rows: &[Row<'_>], scale: &Scale, tall: usize, measured: bool) -> Mark
 
 fn label(at: usize, row: &Row<'_>, scale: &Scale) -> Markup {
     let place = |speed: f64| scale.place(speed) * 100.0;
+    // A name that is longer than its side is cut off there.
+    let style =
+        |side: &str, away: f64| format!("--at:{at};{side}:{away:.1}%;max-width:calc({:.1}% - .7rem)", 100.0 - away);
     html! {
         @match row {
             Row::Band(says) => span.band style=(format!("--at:{at}")) { (says) },
-            Row::Scheme(subject, None) => span.name style=(format!("--at:{at};left:0")) { (subject.name) " " small { "not measured" } },
+            Row::Scheme(subject, None) => span.name style=(style("left", 0.0)) { (subject.name) " " small { "not measured" } },
             Row::Scheme(subject, Some(speed)) if place(*speed) > 50.0 => {
-                span.name.before style=(format!("--at:{at};right:{:.1}%", 100.0 - place(*speed))) {
+                span.name.before style=(style("right", 100.0 - place(*speed))) {
                     (subject.name) " " small { (share(*speed)) }
                 }
             },
             Row::Scheme(subject, Some(speed)) => {
-                span.name.after style=(format!("--at:{at};left:{:.1}%", place(*speed))) { (subject.name) " " small { (share(*speed)) } }
+                span.name.after style=(style("left", place(*speed))) { (subject.name) " " small { (share(*speed)) } }
             },
         }
     }

@@ -24,6 +24,8 @@ const HATCH: usize = 20;
 const MOST: usize = 24;
 /// A time label is drawn if it is so far from the one before, in percent of the width.
 const APART: f64 = 17.0;
+/// The same for the numbers of bars in a track.
+const NUMBER: f64 = 6.0;
 
 const LANES: [&str; 3] = ["in memory", "in the disk\u{2019}s cache", "durable"];
 
@@ -163,6 +165,14 @@ impl<'a> Stages<'a> {
         self.bars.sort_by_key(|bar| (bar.lane, bar.track, bar.from));
     }
 
+    /// The number of a bar has room if the bar before it in the same track begins far enough from it.
+    fn has_room(&self, at: usize) -> bool {
+        let bar = &self.bars[at];
+        let before = at.checked_sub(1).map(|before| &self.bars[before]);
+        let before = before.filter(|before| (before.lane, before.track) == (bar.lane, bar.track));
+        before.is_none_or(|before| self.percent(bar.from) - self.percent(before.from) >= NUMBER)
+    }
+
     /// The numbers that a bar in memory waits for, where its track has room for words.
     fn waits_in_track(&self, bar: &Bar) -> Option<String> {
         let alone = self.bars.iter().filter(|other| (other.lane, other.track) == (bar.lane, bar.track)).count() == 1;
@@ -221,7 +231,7 @@ pub(crate) fn of(trace: &Trace) -> Markup {
                 @for (lane, name) in LANES.iter().enumerate() {
                     span.band style=(format!("--at:{}", stages.row(lane, 0) - 1)) { (name) }
                 }
-                @for bar in &stages.bars {
+                @for bar in stages.bars.iter().enumerate().filter(|(at, _)| stages.has_room(*at)).map(|(_, bar)| bar) {
                     span.chip style=(format!("--at:{};left:{:.1}%", stages.row(bar.lane, bar.track), stages.percent(bar.from))) {
                         (bar.track + 1)
                         @if let Some(others) = stages.waits_in_track(bar) { " " small { "waits for " (others) } }
