@@ -52,7 +52,7 @@ with volume.open("/big", "r+b") as file:
     assert file.pwrite(b"XY", 1) == 2 and file.pread(4, 0) == b"\x00XY\x03"
     assert file.truncate(10) == 10 and file.stat().st_size == 10
     refused(ValueError, None, file.seek, -1)
-    refused(OSError, errno.EINVAL, file.seek, -100, 1)
+    refused(OSError, errno.EINVAL, file.seek, -len(big) - 1, 1)
 with volume.open("/log", "ab") as file:
     file.write(b"one ")
 with volume.open(pathlib.PurePosixPath("/log"), "a+b") as file:
@@ -61,9 +61,8 @@ with volume.open(pathlib.PurePosixPath("/log"), "a+b") as file:
 assert volume.read("/log") == b"one two"
 assert file.closed
 refused(ValueError, None, file.read)
-for mode in ("r", "rt", "", "rwb", "rbb", "w++"):
-    if mode != "r":
-        refused(ValueError, None, volume.open, "/log", mode)
+for mode in ("rt", "", "rwb", "rbb", "w++"):
+    refused(ValueError, None, volume.open, "/log", mode)
 
 # Links, and what is left when names go.
 volume.link("/log", "/second")
