@@ -3,7 +3,6 @@
 use crate::out::usage;
 use crate::size;
 use ordo_fuse::TransportChoice;
-use ordofs::lfs::Policy;
 use ordofs::{LOG_SCHEME, Limits, MountOptions, QuotaLimits, schemes};
 use rustix::process::{Resource, getrlimit};
 use std::ffi::OsStr;
@@ -199,11 +198,6 @@ impl Wanted {
             "usrquota" | "uquota" => volume.quotas.users = Limits::Must,
             "grpquota" | "gquota" => volume.quotas.groups = Limits::Must,
             "noquota" => volume.quotas = QuotaLimits::default(),
-            "ro" => volume.read_only = true,
-            "rw" => volume.read_only = false,
-            "force" => volume.force = true,
-            "noatime" => volume.noatime = true,
-            "direct" => volume.direct = true,
             "allow_other" => kernel.allow_other = true,
             "sync" => kernel.sync = true,
             "dirsync" => kernel.dirsync = true,
@@ -212,6 +206,7 @@ impl Wanted {
             "nosuid" => kernel.suid = false,
             "dev" => kernel.dev = true,
             "nodev" => kernel.dev = false,
+            _ if volume.set_option(name, None).is_some() => {}
             _ => return name.starts_with("x-") || name.starts_with("X-") || SWALLOWED.contains(&name),
         }
         true
@@ -223,22 +218,6 @@ impl Wanted {
         let bytes = || size::parse(value).map_err(wrong);
         match name {
             "scheme" => self.volume.scheme = Some(scheme(value)?.into()),
-            "cache" => {
-                let bytes = bytes()?;
-                self.volume.cache = usize::try_from(bytes).map_err(|_| wrong("more than this machine has".into()))?;
-            }
-            "cleaner" => {
-                let known = Policy::by_name(value).ok_or_else(|| wrong("must be greedy or cost-benefit".into()))?;
-                self.volume.cleaner = Some(known);
-            }
-            "log" => self.volume.log = Some(value.into()),
-            "volatile_cache" => {
-                self.volume.volatile_cache = match value {
-                    "yes" => Some(true),
-                    "no" => Some(false),
-                    _ => return Err(wrong("must be yes or no".into())),
-                }
-            }
             "follow" => {
                 self.follow = match value {
                     "on" => true,
@@ -264,7 +243,7 @@ impl Wanted {
                 self.umask = mask.ok_or_else(|| wrong("must be octal, 0 to 777".into()))?;
             }
             "offset" => self.offset = Some(bytes()?),
-            _ if let Some(set) = self.volume.settings.set(name, value) => set.map_err(|right| wrong(right.into()))?,
+            _ if let Some(set) = self.volume.set_option(name, Some(value)) => set.map_err(wrong)?,
             _ => return Ok(name.starts_with("x-") || name.starts_with("X-") || SWALLOWED_WITH_VALUE.contains(&name)),
         }
         Ok(true)

@@ -1,27 +1,8 @@
 //! Sizes in human-readable form: `512`, `64k`, `1G`; powers of 1024.
 
-const SUFFIXES: [char; 5] = ['k', 'M', 'G', 'T', 'P'];
+pub(crate) use ordofs::parse_size as parse;
 
-/// Parses a size. `K`, `KiB` and `kB` mean the same as `k`, and so on.
-///
-/// # Errors
-/// One line, for the user, about what is wrong with the text.
-pub(crate) fn parse(text: &str) -> Result<u64, String> {
-    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (number, suffix) = text.split_at(digits);
-    let number: u64 = number.parse().map_err(|_| format!("{text:?} is not a size; write 512, 64k, 1M, 2G or 1T"))?;
-    let letter = suffix.strip_suffix("iB").or_else(|| suffix.strip_suffix('B')).unwrap_or(suffix);
-    let power = match letter.chars().next() {
-        None => 0,
-        Some(c) if letter.len() == 1 => SUFFIXES
-            .iter()
-            .position(|known| known.eq_ignore_ascii_case(&c))
-            .map(|index| index as u32 + 1)
-            .ok_or_else(|| format!("{text:?} has no known suffix; use k, M, G, T or P"))?,
-        Some(_) => return Err(format!("{text:?} has no known suffix; use k, M, G, T or P")),
-    };
-    number.checked_mul(1u64 << (10 * power)).ok_or_else(|| format!("{text:?} is more than 64 bits hold"))
-}
+const SUFFIXES: [char; 5] = ['k', 'M', 'G', 'T', 'P'];
 
 /// As [`parse`], for a size that is stored in 32 bits.
 ///

@@ -11,10 +11,12 @@
 //!     a read-only volume.
 
 mod attr;
+mod errno;
 mod error;
 mod fs;
 
 pub use attr::{Attr, Kind, Mode, SetAttr, SetTime, Stamp, StatFs};
+pub use errno::errno_of;
 pub use error::{Error, Origin, Refusal, Result, Source};
 pub use fs::{
     Caller, DirEntry, Entry, FallocMode, FileSystem, MAX_NAME, Name, NodeId, RenameMode, Segments, Whence, XattrMode,

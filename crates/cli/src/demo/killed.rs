@@ -18,7 +18,7 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 /// How long to wait for a server or for the lock of one that is gone, in steps of [`STEP`].
-const STEPS: u32 = 1000;
+const STEPS: u32 = 6000;
 const STEP: Duration = Duration::from_millis(10);
 
 /// What became of one volume.

@@ -97,6 +97,7 @@ mod journal;
 mod make;
 mod mounted;
 mod notice;
+mod option_words;
 mod options;
 pub mod path;
 mod placement;
@@ -108,7 +109,7 @@ mod versions;
 
 pub use active::{ActiveState, BlockCopies, Rest, ScrubbedPart, active_at_rest, copies_of, scrub};
 pub use blocking::{
-    Calling, DirEntry, File, FileTimes, Metadata, OpenOptions, OpenVolume, ReadDir, SharedVolume, Volume,
+    Calling, DirEntry, File, FileTimes, Metadata, OpenOptions, OpenVolume, ReadDir, SharedFile, SharedVolume, Volume,
 };
 pub use contents::{Kind as ContentsKind, NoVolume, Signature, contents, wipe};
 pub use error::OpenError;
@@ -118,6 +119,7 @@ pub use image::{ImageSpec, Located, begins_at, locate, locate_damaged, locate_on
 pub use make::{NewLog, NewVolume};
 pub use mounted::{LOG_SCHEME, LeaksPhase, LeaksProgress, LogSegments, LogState, Mounted, without_rules};
 pub use notice::{Notice, Notices, Weight};
+pub use option_words::{option_list, parse_size};
 pub use options::{COMMIT, DEFAULT_SCHEME, Engine, Limits, MountOptions, QuotaLimits, default_scheme};
 pub use ordo_ufs::Quotas;
 pub use placement::{Class, Part, Placement, Tenth};

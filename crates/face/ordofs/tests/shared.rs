@@ -1,7 +1,7 @@
 //! A volume that threads and an executor of another kind share.
 
 use ordofs::rt::Rt;
-use ordofs::{NewVolume, SharedVolume, Volume};
+use ordofs::{NewVolume, OpenOptions, SharedVolume, Volume};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -140,4 +140,35 @@ fn each_call_gets_a_result_even_if_the_thread_has_ended() {
     assert_eq!(bad.wait().unwrap_err().kind(), ErrorKind::NotConnected);
     assert_eq!(after.wait().unwrap_err().kind(), ErrorKind::NotConnected);
     assert!(SharedVolume::start(|| Volume::open("/nonexistent/disk.img")?.mount()).is_err());
+}
+
+#[test]
+fn an_open_file_is_shared_outlives_its_name_and_ends_with_its_volume() {
+    let dir = tempfile::tempdir().unwrap();
+    let image = image(&dir);
+    let volume = shared(&image);
+    let mut options = OpenOptions::new();
+    let log = volume.open_file("/log", options.read(true).append(true).create(true)).unwrap();
+    std::thread::scope(|scope| {
+        for name in ["a", "b", "c"] {
+            let log = &log;
+            scope.spawn(move || (0..40).for_each(|n| log.write(format!("{name}{n:02}\n").as_bytes()).unwrap()));
+        }
+    });
+    volume.call(|v| v.remove_file("/log")).wait().unwrap();
+    let lines = String::from_utf8(log.read_at(0, 1 << 16).unwrap()).unwrap();
+    assert!(lines.lines().count() == 120 && lines.lines().all(|line| line.len() == 3), "{lines}");
+    assert_eq!(volume.open_file("/none", OpenOptions::new().read(true)).err().unwrap().kind(), ErrorKind::NotFound);
+    // One that is open while the volume is unmounted does not hold it up.
+    volume.unmount().unwrap();
+    assert_eq!(log.read_at(0, 1).unwrap_err().kind(), ErrorKind::NotConnected);
+    drop(log);
+    let volume = Volume::open(&image).unwrap().mount().unwrap();
+    assert!(!volume.is_read_only() && !volume.exists("/log").unwrap());
+    let free = volume.space().unwrap().free_inodes;
+    volume.unmount().unwrap();
+    // The space of the removed file was freed when it was closed.
+    let fresh = tempfile::tempdir().unwrap();
+    let other = Volume::open(self::image(&fresh)).unwrap().mount().unwrap();
+    assert_eq!(other.space().unwrap().free_inodes, free);
 }

@@ -1,5 +1,6 @@
 //! Open files.
 
+use super::shared_file::Parts;
 use super::{FileTimes, Metadata, OpenOptions, Volume, caller};
 use crate::Fs;
 use crate::path::Held;
@@ -61,6 +62,16 @@ impl Volume {
 impl<'v> File<'v> {
     pub(super) fn new(volume: &'v Volume, held: Held<Fs>, reads: bool, writes: bool, append: bool) -> File<'v> {
         File { volume, held, reads, writes, append, at: Cell::new(0) }
+    }
+
+    pub(super) fn of(volume: &'v Volume, parts: Parts) -> File<'v> {
+        let Parts { held, reads, writes, append } = parts;
+        File::new(volume, held, reads, writes, append)
+    }
+
+    pub(super) fn into_parts(self) -> Parts {
+        let File { held, reads, writes, append, .. } = self;
+        Parts { held, reads, writes, append }
     }
 
     fn fs(&self) -> &Fs {

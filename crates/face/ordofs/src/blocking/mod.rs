@@ -11,6 +11,7 @@ mod mounting;
 mod open;
 mod paths;
 mod shared;
+mod shared_file;
 mod tree;
 
 pub use attributes::{FileTimes, Metadata};
@@ -19,6 +20,7 @@ pub use file::File;
 pub use mounting::OpenVolume;
 pub use open::OpenOptions;
 pub use shared::{Calling, SharedVolume};
+pub use shared_file::SharedFile;
 
 use crate::path::{Held, parent, resolve};
 use crate::{Fs, Mounted, Notice, Notices};

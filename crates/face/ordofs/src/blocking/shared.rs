@@ -10,6 +10,7 @@
 //!     error, and the last handle may be dropped there.
 
 use super::Volume;
+use super::shared_file::OpenFiles;
 use crate::OpenError;
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
@@ -19,7 +20,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::thread::{JoinHandle, ThreadId};
 
-type Job = Box<dyn FnOnce(&Volume) + Send>;
+type Job = Box<dyn FnOnce(&Volume, &OpenFiles) + Send>;
 
 /// A volume that threads share; a clone is a handle of the same one.
 ///
@@ -132,7 +133,7 @@ impl SharedVolume {
     /// Starts the thread, which mounts the volume with `mount`, for example `|| Volume::open("disk.img")?.mount()`.
     ///
     /// # Errors
-    /// Those of `mount`; `Other` with the system's answer when no thread can be started.
+    /// Those of `mount`, as [`OpenError::kind`] sorts them; the system's answer when no thread can be started.
     pub fn start(
         mount: impl FnOnce() -> Result<Volume, OpenError> + Send + 'static,
     ) -> Result<SharedVolume, io::Error> {
@@ -144,14 +145,17 @@ impl SharedVolume {
             let volume = match mount() {
                 Ok(volume) => volume,
                 Err(error) => {
-                    mounted.give(Err(io::Error::other(error.to_string())));
+                    mounted.give(Err(error.into()));
                     return Ok(());
                 }
             };
             mounted.give(Ok(()));
+            let files = OpenFiles::default();
             while let Some(job) = volume.rt.clone().block_on(served.next()) {
-                job(&volume);
+                job(&volume, &files);
             }
+            // What is open keeps the file system in use.
+            drop(files);
             volume.unmount()
         })?;
         slot.wait()?;
@@ -165,10 +169,18 @@ impl SharedVolume {
         &self,
         work: impl FnOnce(&Volume) -> ordo_vfs::Result<T> + Send + 'static,
     ) -> Calling<T> {
+        self.call_with_files(|volume, _| work(volume).map_err(io::Error::from))
+    }
+
+    /// The same, for a call that may also use the files that are open.
+    pub(super) fn call_with_files<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Volume, &OpenFiles) -> io::Result<T> + Send + 'static,
+    ) -> Calling<T> {
         let slot = Arc::new(Slot::new());
         let answer = Answer(Some(slot.clone()));
         // A job that is refused is dropped, which gives the answer.
-        self.0.queue.send(Box::new(move |volume| answer.give(work(volume).map_err(io::Error::from))));
+        self.0.queue.send(Box::new(move |volume, files| answer.give(work(volume, files))));
         Calling { slot, volume: self.0.id }
     }
 
