@@ -174,7 +174,7 @@ fn a_file_without_a_volume_is_named_with_advice() {
     assert!(said.contains("@s1 (btrfs)"), "{said}");
 }
 
-/// A volume with NetBSD's log in use, as a crash there leaves it: the log after the volume, and the flag.
+/// A volume with NetBSD's log in use whose place is within the volume, where none can be.
 fn with_wapbl(image: &str) {
     ok(ordo(["mkfs", "-q", "--type", "ufs1", "--size", "16M", image]));
     let file = fs::OpenOptions::new().write(true).open(image).unwrap();
@@ -211,4 +211,113 @@ fn a_reader_is_told_of_a_log_that_was_not_replayed_in_one_line() {
     }
     let said = fails(3, ordo(["mkdir", &format!("{image}:/x")]));
     assert!(said.contains("WAPBL"), "{said}");
+}
+
+/// A volume as a crash of NetBSD leaves it: what `change` did is in a log after the volume, and not in its places. The
+/// log is made byte by byte.
+fn crashed_netbsd(image: &str, change: impl FnOnce()) {
+    let volume = 16_u64 << 20;
+    ok(ordo(["mkfs", "-q", "--for", "netbsd", "--type", "ufs1", "--size", "16M", image]));
+    let file = fs::OpenOptions::new().read(true).write(true).open(image).unwrap();
+    file.set_len(volume + (256 << 10)).unwrap();
+    let at = |offset: u64, bytes: &[u8]| file.write_all_at(bytes, offset).unwrap();
+    at(8192 + 864, &[1, 1, 0, 0, 0, 0, 0, 0]);
+    for (n, number) in [volume / 512, 512, 512_u64].into_iter().enumerate() {
+        at(8192 + 872 + 8 * n as u64, &number.to_le_bytes());
+    }
+    let before = fs::read(image).unwrap();
+    change();
+    // In use, and clean before that: the images have it, too.
+    let in_use = || {
+        at(8192 + 1312, &0x100_u32.to_le_bytes());
+        at(8192 + 209, &[2]);
+    };
+    in_use();
+    let after = fs::read(image).unwrap();
+    file.write_all_at(&before, 0).unwrap();
+    in_use();
+    let sectors: Vec<usize> =
+        (0..before.len() / 512).filter(|n| before[n * 512..][..512] != after[n * 512..][..512]).collect();
+    let mut records = Vec::new();
+    for some in sectors.chunks(31) {
+        let mut head = vec![0; 512];
+        head[..4].copy_from_slice(&0x5741_424f_u32.to_le_bytes());
+        head[4..8].copy_from_slice(&(512 + 512 * some.len() as u32).to_le_bytes());
+        head[8..12].copy_from_slice(&(some.len() as u32).to_le_bytes());
+        for (n, sector) in some.iter().enumerate() {
+            head[16 + 16 * n..][..8].copy_from_slice(&(*sector as u64).to_le_bytes());
+            head[28 + 16 * n..][..4].copy_from_slice(&512_u32.to_le_bytes());
+        }
+        records.extend(head);
+        some.iter().for_each(|n| records.extend(&after[n * 512..][..512]));
+    }
+    at(volume + 1024, &records);
+    for generation in 0..2_u32 {
+        let mut head = [0; 512];
+        let words = [(0, 0x5741_424c), (4, 512), (12, generation), (36, 1), (40, 9), (44, 9)];
+        words.into_iter().for_each(|(at, word): (usize, u32)| head[at..at + 4].copy_from_slice(&word.to_le_bytes()));
+        let wide = [(48, 1024 + records.len() as u64), (56, 1024), (64, 1024), (72, (256 << 10) - 1024)];
+        wide.into_iter().for_each(|(at, wide): (usize, u64)| head[at..at + 8].copy_from_slice(&wide.to_le_bytes()));
+        at(volume + 512 * u64::from(generation), &head);
+    }
+}
+
+#[test]
+fn a_volume_that_netbsd_left_with_its_log_is_read_through_it_and_then_replayed() {
+    let scratch = Scratch::new();
+    let (image, text) = (scratch.path("netbsd.img"), scratch.path("text"));
+    let inside = |name: &str| format!("{image}:/{name}");
+    fs::write(&text, "of the log\n").unwrap();
+    crashed_netbsd(&image, || {
+        ok(ordo(["mkdir", &inside("dir")]));
+        ok(ordo(["cp", &text, &inside("dir/text")]));
+    });
+    let before = fs::read(&image).unwrap();
+    let out = scratch.path("out");
+    let readers: [&[&str]; 6] = [
+        &["ls", &inside("dir/text")],
+        &["cat", "--forensic", &inside("dir/text")],
+        &["tree", &image],
+        &["cp", &inside("dir/text"), &out],
+        &["ls", "--forensic", "-l", &inside("dir")],
+        &["recover", &image, &scratch.path("rescued")],
+    ];
+    for arguments in readers {
+        let output = ordo(arguments);
+        let said = [&output.stdout[..], &output.stderr[..]].concat();
+        let said = String::from_utf8_lossy(&said).into_owned();
+        assert!(output.status.success() && said.contains("in memory"), "{arguments:?}: {said}");
+    }
+    assert_eq!(fs::read_to_string(&out).unwrap(), "of the log\n");
+    let said = ok(ordo(["fsck", "-n", &image]));
+    assert!(said.contains("its log waits") && said.contains("nothing wrong"), "{said}");
+    assert!(fs::read(&image).unwrap() == before, "a reader wrote");
+
+    let preened = scratch.path("preened.img");
+    fs::copy(&image, &preened).unwrap();
+    let said = ok(ordo(["fsck", "-p", &preened]));
+    assert!(said.contains("was replayed, clean"), "{said}");
+    ok(ordo(["fsck", "-n", &preened]));
+    // A command that writes replays it first.
+    ok(ordo(["mkdir", &inside("dir/more")]));
+    let said = ok(ordo(["fsck", "-n", &image]));
+    assert!(said.contains("clean") && !said.contains("log"), "{said}");
+    assert_eq!(ok(ordo(["cat", &inside("dir/text")])), "of the log\n");
+
+    // A damaged log is named, and nothing is written.
+    fs::remove_file(&image).unwrap();
+    crashed_netbsd(&image, || drop(ok(ordo(["mkdir", &inside("dir")]))));
+    let file = fs::OpenOptions::new().write(true).open(&image).unwrap();
+    file.write_all_at(&[0x77], (16 << 20) + 1024).unwrap();
+    let before = fs::read(&image).unwrap();
+    let said = fails(3, ordo(["mkdir", &inside("x")]));
+    assert!(said.contains("NetBSD's log (WAPBL) at byte 16778240: field wc_type") && said.contains("fsck"), "{said}");
+    let output = ordo(["ls", &inside("")]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success() && said.contains("wc_type") && said.contains("fsck -y"), "{said}");
+    let said = fails(4, ordo(["fsck", "-p", &image]));
+    assert!(said.contains("give the log up (-y)"), "{said}");
+    assert!(fs::read(&image).unwrap() == before, "something was written");
+    assert!(ordo(["fsck", "-y", &image]).status.success());
+    ok(ordo(["mkdir", &inside("x")]));
 }

@@ -16,6 +16,7 @@ mod generated;
 mod inside;
 mod interrupted;
 mod killed;
+mod labels;
 mod log_structured;
 mod logged;
 mod mounted;

@@ -281,3 +281,25 @@ fn a_clean_volume_with_a_log_is_one_to_work_on() {
         assert!(crashed.to_vec()[log.clone()] == bed.before.to_vec()[log], "{case:?}: the log is not ours to write");
     }
 }
+
+#[test]
+fn damage_beside_the_log_does_not_keep_it_from_being_replayed() {
+    let bed = Bed::new(plain());
+    let mut log = bed.log();
+    log.blocks(&bed.images());
+    let disk = bed.crashed(&log);
+    let (sb, g) = (superblock(&disk), bed.geometry());
+    // A hint of the superblock, which the log has right; and the backup of the last group.
+    disk.poke(sb.at.0 + 128, &[7]);
+    disk.poke(g.byte(g.cgsblock(ordo_ondisk::Cgx(g.ncg - 1))).0, &[0; 2048]);
+    let preened = disk.snapshot();
+    replay(&bed.rt, &disk).expect("a log");
+    assert!(superblock(&disk).is_clean() && superblock(&disk).fields.optim != 7);
+    let report = check(&bed.rt, &preened, Mode::Repair);
+    assert!(report.clean && matches!(report.journal, Some(Journal::Replayed(_))), "{report:?}");
+    let mounted = mount(&bed.rt, &preened, "sync");
+    let fs = mounted.fs().clone();
+    assert_eq!(bed.rt.block_on(read(&fs, "/new/small")).as_deref(), Some(&b"of the log"[..]));
+    drop(fs);
+    bed.rt.block_on(mounted.unmount()).expect("the disk is well");
+}

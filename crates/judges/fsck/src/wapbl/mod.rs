@@ -63,7 +63,10 @@ pub(crate) async fn replay_opened(disk: Rc<dyn Disk>, opened: Opened, now: i64) 
 
 /// The replay without a rehearsal (L2): for a disk that may be lost.
 pub(crate) async fn see(disk: Rc<dyn Disk>, opened: Opened, now: i64) -> Result<Replayed, NotReplayed> {
-    if let Some(damage) = opened.findings.iter().find(|finding| !Finding::is_superblock_hash(finding)) {
+    // Hints that are out of range, and a damaged backup, are for the check that may follow.
+    let other =
+        |finding: &&Finding| matches!(finding, Finding::SuperblockRestored { .. } | Finding::SuperblockDiffers { .. });
+    if let Some(damage) = opened.findings.iter().find(other) {
         return Err(NotReplayed::Superblock(damage.to_string()));
     }
     if !is_due(&opened.sb) {
@@ -110,10 +113,7 @@ impl Replay {
             log.read(from, bytes.get_mut(range).unwrap_or_default()).await?;
         }
         let sb = Superblock::decode(&bytes, at)?;
-        let same = sb.geometry() == self.geo
-            && sb.len_on_disk() == len
-            && sb.features().wapbl_at == self.sb.features().wapbl_at;
-        if !same {
+        if !is_same(&sb, &self.sb) {
             return Err(NotReplayed::Superblock("the log has one of another volume".into()));
         }
         self.sb = sb;
@@ -142,6 +142,14 @@ impl Replay {
         self.image.write(at, &bytes, Order::Superblock).await?;
         Ok(self.image.flush_superblock().await?)
     }
+}
+
+/// Whether two superblocks are of one volume. What `tunefs` changes may differ.
+fn is_same(a: &Superblock, b: &Superblock) -> bool {
+    let (mut ours, other) = (a.geometry(), b.geometry());
+    (ours.maxcontig, ours.maxbpg, ours.minfree) = (other.maxcontig, other.maxbpg, other.minfree);
+    (ours.avgfilesize, ours.avgfpdir, ours.rotdelay) = (other.avgfilesize, other.avgfpdir, other.rotdelay);
+    ours == other && a.len_on_disk() == b.len_on_disk() && a.features().wapbl_at == b.features().wapbl_at
 }
 
 /// Writes bytes of the partition, whatever the disk's sectors are, and makes them durable.

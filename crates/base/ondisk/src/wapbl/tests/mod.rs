@@ -44,23 +44,20 @@ fn the_header_with_the_larger_generation_counts() {
 
 #[test]
 fn each_wrong_field_of_either_header_is_damage_that_says_where() {
-    type Change = fn(&mut [u8]);
-    let put = |at, value| move |b: &mut [u8]| Endian::Little.put_u32(b, at, value).unwrap();
-    type Wrong<'a> = (&'a str, Box<dyn Fn(&mut [u8])>);
-    let fields: [Wrong<'_>; 8] = [
-        ("wc_type", Box::new(put(0, 0x5741_424d))),
-        ("wc_len", Box::new(put(4, 1024))),
-        ("wc_checksum", Box::new(put(8, 1))),
-        ("wc_version", Box::new(put(36, 2))),
-        ("wc_log_dev_bshift", Box::new(put(40, 12))),
-        ("wc_fs_dev_bshift", Box::new(put(44, 8))),
-        ("wc_circ_off", Box::new(put(64, 512))),
-        ("wc_circ_size", Box::new(put(72, 3584))),
+    let fields: [(&str, usize, u32); 8] = [
+        ("wc_type", 0, 0x5741_424d),
+        ("wc_len", 4, 1024),
+        ("wc_checksum", 8, 1),
+        ("wc_version", 36, 2),
+        ("wc_log_dev_bshift", 40, 12),
+        ("wc_fs_dev_bshift", 44, 8),
+        ("wc_circ_off", 64, 512),
+        ("wc_circ_size", 72, 3584),
     ];
-    for (field, change) in fields {
+    for (field, at, value) in fields {
         for slot in [0, 1] {
             let mut bytes = both(Endian::Little, 2, 1);
-            change(&mut bytes[slot * 512..]);
+            Endian::Little.put_u32(&mut bytes, slot * 512 + at, value).unwrap();
             let damage = Header::choose(&bytes, &place()).unwrap_err();
             assert_eq!((damage.structure, damage.field), (Structure::Wapbl, field));
             assert_eq!(damage.at, Some(ByteOff(START + 512 * slot as u64)), "{field}");
@@ -72,8 +69,7 @@ fn each_wrong_field_of_either_header_is_damage_that_says_where() {
     }
     // What NetBSD never sets is not looked at.
     let mut bytes = both(Endian::Little, 2, 1);
-    let change: Change = |bytes| bytes[16..36].fill(0xa5);
-    change(&mut bytes);
+    bytes[16..36].fill(0xa5);
     assert!(Header::choose(&bytes, &place()).is_ok());
 }
 
