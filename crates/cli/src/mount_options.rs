@@ -1,5 +1,6 @@
 //! `-o` of mount: names, values, and options that are common in fstab.
 
+use crate::image::kept;
 use crate::out::usage;
 use crate::size;
 use ordo_fuse::TransportChoice;
@@ -25,6 +26,7 @@ pub(crate) struct Wanted {
     /// Show the files' extended attributes. Without them the kernel does not ask for any.
     pub(crate) xattr: bool,
     pub(crate) offset: Option<u64>,
+    pub(crate) snapshot: Option<&'static str>,
 }
 
 /// The smallest cache with which every call works, in bytes.
@@ -68,7 +70,7 @@ const SWALLOWED_WITH_VALUE: [&str; 8] =
     ["comment", "loop", "sizelimit", "user", "fsname", "subtype", "max_read", "max_write"];
 
 /// What else there is, for who mistypes it.
-const KNOWN: [&str; 30] = [
+const KNOWN: [&str; 31] = [
     "acl",
     "ro",
     "force",
@@ -94,6 +96,7 @@ const KNOWN: [&str; 30] = [
     "gid",
     "umask",
     "offset",
+    "snapshot",
     "allocinit",
     "logmode",
     "data",
@@ -122,6 +125,7 @@ impl Wanted {
             acl: false,
             xattr: true,
             offset: None,
+            snapshot: None,
         };
         for list in lists {
             for option in list.as_bytes().split(|&b| b == b',').filter(|option| !option.is_empty()) {
@@ -216,6 +220,7 @@ impl Wanted {
                 self.umask = mask.ok_or_else(|| wrong("must be octal, 0 to 777".into()))?;
             }
             "offset" => self.offset = Some(bytes()?),
+            "snapshot" => self.snapshot = Some(kept(value)),
             _ if let Some(set) = self.volume.settings.set(name, value) => set.map_err(|right| wrong(right.into()))?,
             _ => return Ok(name.starts_with("x-") || name.starts_with("X-") || SWALLOWED_WITH_VALUE.contains(&name)),
         }

@@ -49,6 +49,7 @@ mod num;
 )]
 pub mod partition;
 pub mod redo;
+pub mod snapshot;
 pub mod suj;
 pub mod superblock;
 

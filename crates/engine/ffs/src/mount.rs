@@ -38,6 +38,8 @@ pub struct Opening {
     pub read_only: bool,
     /// Write to a volume that was not clean, though it must be checked first.
     pub force: bool,
+    /// The disk below copies for the snapshots what is written over.
+    pub keeps_snapshots: bool,
     /// The mount point: recorded in the superblock.
     pub mount_point: String,
     /// The `fs_mtime` of this mount, which a journal of soft updates already has (V4). `None`: the clock's time.
@@ -99,7 +101,10 @@ pub(crate) struct AtRest {
 /// The reason if not; the text says what to do.
 pub fn may_write(found: &Found, opening: &Opening) -> std::result::Result<(), MountError> {
     let sb = &found.superblock;
-    sb.write_gate()?;
+    match opening.keeps_snapshots {
+        true => sb.write_gate_keeping_snapshots()?,
+        false => sb.write_gate()?,
+    }
     // Not even by force: what only fsck can find out would be written over the first superblock.
     if found.copy != Copy::Primary {
         return Err(MountError::Backup);

@@ -102,6 +102,7 @@ pub mod path;
 mod placement;
 mod rescue;
 mod resize;
+mod snapshot;
 mod tune;
 mod unread;
 mod versions;
@@ -122,6 +123,7 @@ pub use options::{COMMIT, DEFAULT_SCHEME, Engine, MountOptions, default_scheme};
 pub use placement::{Class, Part, Placement, Tenth};
 pub use rescue::{Damaged, Described, open_damaged};
 pub use resize::{ResizeError, Resized, resize, resize_on};
+pub use snapshot::{Snapshot, SnapshotError, locate_snapshot, make_snapshot, snapshots};
 pub use tune::{Acls, JournalChange, TuneError, Tuned, Tuning};
 pub use unread::UnreadLog;
 

@@ -246,6 +246,18 @@ impl Superblock {
     /// # Errors
     /// The first promise that it does not keep.
     pub fn write_gate(&self) -> Result<(), Refused> {
+        self.write_gate_keeping_snapshots()?;
+        match self.features().snapshots {
+            0 => Ok(()),
+            snapshots => Err(Refused::Snapshots(snapshots)),
+        }
+    }
+
+    /// The same for a writer that copies for the snapshots what it writes over.
+    ///
+    /// # Errors
+    /// As [`Superblock::write_gate`].
+    pub fn write_gate_keeping_snapshots(&self) -> Result<(), Refused> {
         let (f, on) = (&self.fields, self.features());
         let g = self.geometry();
         let first = [
@@ -256,7 +268,6 @@ impl Superblock {
             (self.format == Format::Ufs1 && (f.old_cpg > 1 || f.old_nrpos > 1), Refused::OldSuperblock),
             (matches!(on.dialect, Dialect::OpenBsd | Dialect::OldBsd | Dialect::Apple), Refused::Dialect(on.dialect)),
             (on.wapbl, Refused::Wapbl),
-            (on.snapshots != 0, Refused::Snapshots(on.snapshots)),
             (on.quota2, Refused::Quota2),
             (on.gjournal, Refused::Gjournal),
             (on.needs_fsck, Refused::NeedsFsck),

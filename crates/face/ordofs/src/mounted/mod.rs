@@ -10,6 +10,7 @@ use crate::found::Found;
 use crate::image::{ImageSpec, Located, locate_damaged};
 use crate::journal;
 use crate::options::default_scheme;
+use crate::snapshot;
 use crate::{Fs, MountOptions, Notice, Notices, OpenError, UnreadLog};
 use ordo_active::Active;
 use ordo_buf::{Cache, Health, Scheme};
@@ -128,6 +129,8 @@ impl Mounted {
             ..ordo_ffs::Opening::default()
         };
         let notices = &options.notices;
+        let (located, keeping) = snapshot::kept(located, read_only, scheme.name()).await?;
+        opening.keeps_snapshots = keeping.is_some();
         let (located, not_replayed) = match read_only {
             true => journal::as_if_replayed(rt, located, notices).await?,
             false => journal::replayed(rt, located, notices).await?,
