@@ -6,7 +6,7 @@ use crate::place::Inside;
 use crate::{interrupt, text};
 use ordofs::disk::FileOptions;
 use ordofs::rt::Rt;
-use ordofs::{Snapshot, SnapshotError, locate};
+use ordofs::{ImageSpec, Snapshot, SnapshotError, locate};
 use serde::Serialize;
 use std::ffi::OsString;
 
@@ -74,6 +74,23 @@ impl SnapshotJson {
             ),
         }
     }
+}
+
+/// Removes the snapshot that this place names; `false` if it names none.
+pub(crate) fn removed(spec: &ImageSpec, place: &Inside) -> anyhow::Result<bool> {
+    let rt = Rt::real_time();
+    let options = |read_only| FileOptions { read_only, ..FileOptions::default() };
+    // What else is wrong with the place is told by who works on it.
+    let Ok(located) = locate(&rt, spec, options(true)) else { return Ok(false) };
+    if spec.snapshot.is_some() || !ordofs::is_snapshot(&rt, &located, &place.path).unwrap_or(false) {
+        return Ok(false);
+    }
+    drop(located);
+    interrupt::catch()?;
+    let located = locate(&rt, spec, options(false)).map_err(|error| image::open_error(&spec.path, error))?;
+    let failed = |error| anyhow::Error::new(error).context(place.shown());
+    ordofs::remove_snapshot(&rt, located.disk, &place.path).map_err(failed)?;
+    Ok(true)
 }
 
 /// Takes or lists.

@@ -123,7 +123,9 @@ pub use options::{COMMIT, DEFAULT_SCHEME, Engine, MountOptions, default_scheme};
 pub use placement::{Class, Part, Placement, Tenth};
 pub use rescue::{Damaged, Described, open_damaged};
 pub use resize::{ResizeError, Resized, resize, resize_on};
-pub use snapshot::{Snapshot, SnapshotError, locate_snapshot, make_snapshot, snapshots};
+pub use snapshot::{
+    Snapshot, SnapshotError, is_snapshot, kept_in_repair, locate_snapshot, make_snapshot, remove_snapshot, snapshots,
+};
 pub use tune::{Acls, JournalChange, TuneError, Tuned, Tuning};
 pub use unread::UnreadLog;
 

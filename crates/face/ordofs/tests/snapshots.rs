@@ -8,11 +8,16 @@ use ordo_fsck::Mode;
 use ordo_ondisk::cg::{Cg, check_maps, map};
 use ordo_ondisk::superblock::newfs::NewfsParams;
 use ordo_ondisk::{Cgx, Endian, Format, FragNo, Superblock};
-use ordo_vfs::{Caller, FileSystem, Kind, Mode as Bits, Name, RenameMode, SetAttr};
-use ordofs::disk::{Block, Disk, DiskOff, RamDisk, ReadPart, Tag};
+use ordo_vfs::{Caller, FileSystem, Kind, Mode as Bits, RenameMode, SetAttr};
+use ordofs::disk::{
+    Block, Disk, DiskOff, DiskOp, Effect, Fault, FaultPlan, Faulty, RamDisk, ReadPart, Tag,
+};
 use ordofs::path::{Held, parent, resolve};
 use ordofs::rt::{Rng, Rt};
-use ordofs::{Fs, Located, MountOptions, Mounted, NewVolume, Snapshot, SnapshotError, locate_on, locate_snapshot};
+use ordofs::{
+    Fs, Located, LogKind, MountOptions, Mounted, NewVolume, Snapshot, SnapshotError, Tuning, kept_in_repair, locate_on,
+    locate_snapshot, remove_snapshot, snapshots,
+};
 use std::rc::Rc;
 
 const MIB: u64 = 1 << 20;
@@ -234,14 +239,33 @@ fn a_snapshot_is_the_volume_as_it_was() {
     }
 }
 
-const SCHEMES: [&str; 4] = ["sync", "softupdates", "async", "flag-part"];
+/// Schemes, and whether they keep a log in the volume.
+const SCHEMES: [(&str, bool); 8] = [
+    ("sync", false),
+    ("softupdates", false),
+    ("async", false),
+    ("flag-part", false),
+    ("chains", false),
+    ("wafs", true),
+    ("journal-file", true),
+    ("block-journal", true),
+];
+
+/// A volume with files, and with a log if the scheme wants one.
+fn with_files(shape: (Format, Endian, u32, u32), bytes: u64, log: bool) -> RamDisk {
+    let disk = volume(shape, bytes);
+    if log {
+        Tuning::for_log(LogKind::Redo).apply_on(&rt(), Rc::new(disk.clone())).unwrap();
+    }
+    mounted(&disk, "sync", async |fs| fill(fs, 40).await);
+    disk
+}
 
 #[test]
 fn the_snapshot_stays_while_the_volume_changes() {
     for shape in SHAPES {
-        for scheme in SCHEMES {
-            let disk = volume(shape, 24 * MIB);
-            mounted(&disk, "sync", async |fs| fill(fs, 40).await);
+        for (scheme, log) in SCHEMES {
+            let disk = with_files(shape, 32 * MIB, log);
             snapshot(&disk, "/.snap/one").unwrap();
             let first = Moment::of(&disk, "one");
             mounted(&disk, scheme, async |fs| change(fs, 1, 120).await);
@@ -256,4 +280,261 @@ fn the_snapshot_stays_while_the_volume_changes() {
             second.is_in(&disk);
         }
     }
+}
+
+fn removed(disk: &RamDisk, path: &str) -> Result<(), SnapshotError> {
+    remove_snapshot(&rt(), Rc::new(disk.clone()), path.as_bytes())
+}
+
+#[test]
+fn one_of_several_is_removed_and_the_others_stay() {
+    for (shape, goes) in SHAPES.into_iter().flat_map(|shape| (0..3).map(move |goes| (shape, goes))) {
+        let disk = with_files(shape, 32 * MIB, false);
+        let free = superblock(&located(&disk)).totals();
+        let mut moments = vec![];
+        for (seed, name) in (1..).zip(["a", "b", "c"]) {
+            snapshot(&disk, &format!("/.snap/{name}")).unwrap();
+            moments.push(Moment::of(&disk, name));
+            mounted(&disk, "softupdates", async |fs| change(fs, seed, 60).await);
+        }
+        let gone = moments.remove(goes);
+        removed(&disk, &format!("/.snap/{}", gone.name)).unwrap();
+        is_clean(&disk);
+        assert_eq!(snapshots(&rt(), &located(&disk)).unwrap().len(), 2);
+        moments.iter().for_each(|moment| moment.is_in(&disk));
+        mounted(&disk, "softupdates", async |fs| change(fs, 9, 60).await);
+        is_clean(&disk);
+        moments.iter().for_each(|moment| moment.is_in(&disk));
+        for moment in &moments {
+            removed(&disk, &format!("/.snap/{}", moment.name)).unwrap();
+            is_clean(&disk);
+        }
+        // All files gone, all space is back but for what directories have grown.
+        mounted(&disk, "sync", async |fs| {
+            for dir in ["/d0", "/d1", "/d2"] {
+                for name in resolve(fs, dir.as_bytes(), true).await.unwrap().names().await.0 {
+                    let path = format!("{dir}/{}", String::from_utf8(name).unwrap());
+                    let (above, name) = parent(fs, path.as_bytes()).await.unwrap();
+                    match fs.unlink(above.node(), name).await {
+                        Ok(()) => {}
+                        Err(_) => fs.rmdir(above.node(), name).await.unwrap(),
+                    }
+                }
+            }
+        });
+        is_clean(&disk);
+        assert!(superblock(&located(&disk)).totals().nbfree > free.nbfree);
+    }
+}
+
+#[test]
+fn without_space_calls_fail_and_the_snapshots_stay() {
+    for shape in SHAPES {
+        for scheme in ["sync", "softupdates", "wafs"] {
+            let disk = with_files(shape, 24 * MIB, scheme == "wafs");
+            snapshot(&disk, "/.snap/one").unwrap();
+            let moment = Moment::of(&disk, "one");
+            for round in 0..3u8 {
+                let (rt, mounted) = mount(&disk, scheme);
+                let refused = rt.block_on(async {
+                    let mut refused = 0;
+                    for n in 0..60 {
+                        let path = format!("/d{}/{}{n}", n % 3, if round == 1 { "f" } else { "big" });
+                        match put(mounted.fs(), &path, &vec![round; 700_000]).await {
+                            Ok(()) => {}
+                            Err(ordofs::Error::Refused(_)) => refused += 1,
+                            Err(error) => panic!("{error}"),
+                        }
+                    }
+                    refused
+                });
+                assert!(refused > 0, "{shape:?} {scheme}");
+                assert_eq!(mounted.degraded(), None, "{shape:?} {scheme}");
+                rt.block_on(mounted.unmount()).unwrap();
+                is_clean(&disk);
+                moment.is_in(&disk);
+            }
+            // Another one has no room: nothing is left of the attempt.
+            let outcome = snapshot(&disk, "/.snap/two");
+            assert!(outcome.is_err(), "{outcome:?}");
+            is_clean(&disk);
+            moment.is_in(&disk);
+        }
+    }
+}
+
+#[test]
+fn a_power_cut_at_any_write_leaves_the_snapshot_as_it_was() {
+    let shapes = [SHAPES[1], SHAPES[4]];
+    for (shape, (scheme, log)) in shapes.into_iter().flat_map(|shape| SCHEMES.map(|scheme| (shape, scheme))) {
+        let whole = with_files(shape, 24 * MIB, log);
+        snapshot(&whole, "/.snap/one").unwrap();
+        mounted(&whole, scheme, async |fs| change(fs, 3, 20).await);
+        snapshot(&whole, "/.snap/two").unwrap();
+        let moments = ["one", "two"].map(|name| Moment::of(&whole, name));
+        let mut cuts = 0;
+        for nth in (1..).step_by(7) {
+            let ram = whole.snapshot().volatile(true);
+            let plan = FaultPlan::new(nth).with(Fault::new(DiskOp::Write, nth, Effect::PowerCut));
+            let cache = ram.clone();
+            let faulty = Faulty::new(Rc::new(ram.clone()), plan);
+            let faulty = faulty.on_power_cut(move |rng| cache.power_cut_at_random(rng));
+            let what = format!("{shape:?} {scheme} write {nth}");
+            if worked_on(Rc::new(faulty), scheme, nth) {
+                break;
+            }
+            cuts += 1;
+            let ram = ram.snapshot();
+            let Ok(found) = locate_on(&rt(), Rc::new(ram.clone())) else { continue };
+            println!("{what}");
+            for moment in &moments {
+                moment.is_in(&ram);
+            }
+            recovered(&ram, found, scheme);
+            for moment in &moments {
+                moment.is_in(&ram);
+            }
+        }
+        assert!(cuts > 10, "{scheme}: {cuts}");
+    }
+}
+
+/// Works until the power is off; `true` if it never was.
+fn worked_on(disk: Rc<dyn Disk>, scheme: &str, seed: u64) -> bool {
+    let rt = Rt::virtual_time(seed);
+    let options = MountOptions { scheme: Some(scheme.into()), ..MountOptions::default() };
+    let Ok(located) = locate_on(&rt, disk) else { return false };
+    let Ok(mounted) = rt.block_on(Mounted::mount(&rt, located, &options)) else { return false };
+    rt.block_on(async {
+        let mut rng = Rng::new(5);
+        for n in 0..12 {
+            let path = format!("/d{}/f{}", rng.below(3), rng.below(40));
+            let _ = put(mounted.fs(), &path, &vec![n; 1 + rng.below(60_000) as usize]).await;
+            let _ = remove(mounted.fs(), &format!("/d{}/f{}", rng.below(3), rng.below(40))).await;
+            let _ = mounted.fs().syncfs().await;
+        }
+        if mounted.fs().syncfs().await.is_err() {
+            // As after a crash: what waits to be freed is never freed by this mount.
+            std::mem::forget(mounted);
+            return false;
+        }
+        mounted.unmount().await.is_ok()
+    })
+}
+
+/// What an owner would do after the crash: a mount, or fsck first.
+fn recovered(ram: &RamDisk, found: Located, scheme: &str) {
+    let rt = rt();
+    let options = MountOptions { scheme: Some(scheme.into()), ..MountOptions::default() };
+    let mounted = rt.block_on(Mounted::mount(&rt, found, &options)).unwrap();
+    if mounted.why_read_only().is_some() {
+        drop(mounted);
+        let kept = kept_in_repair(&rt, &located(ram)).unwrap();
+        let (code, said) = check(kept, Mode::Repair);
+        assert!(code <= 1, "{said}");
+    } else {
+        rt.block_on(async {
+            mounted.leaks_ended().await;
+            mounted.unmount().await.unwrap();
+        });
+    }
+    is_clean(ram);
+}
+
+#[test]
+fn a_power_cut_while_one_is_taken_or_removed_leaves_what_fsck_repairs() {
+    for shape in [SHAPES[0], SHAPES[3]] {
+        let plain = with_files(shape, 16 * MIB, false);
+        snapshot(&plain, "/.snap/one").unwrap();
+        mounted(&plain, "sync", async |fs| change(fs, 4, 40).await);
+        let moment = Moment::of(&plain, "one");
+        let both = plain.snapshot();
+        snapshot(&both, "/.snap/two").unwrap();
+        for (whole, removes) in [(&plain, false), (&both, true)] {
+            for nth in (1..).step_by(5) {
+                let ram = whole.snapshot().volatile(true);
+                let plan = FaultPlan::new(nth).with(Fault::new(DiskOp::Write, nth, Effect::PowerCut));
+                let cache = ram.clone();
+                let faulty = Faulty::new(Rc::new(ram.clone()), plan);
+                let disk = Rc::new(faulty.on_power_cut(move |rng| cache.power_cut_at_random(rng)));
+                let done = match removes {
+                    true => remove_snapshot(&rt(), disk, b"/.snap/two").is_ok(),
+                    false => ordofs::make_snapshot(&rt(), disk, b"/.snap/two").is_ok(),
+                };
+                if done {
+                    break;
+                }
+                let ram = ram.snapshot();
+                let Ok(found) = locate_on(&rt(), Rc::new(ram.clone())) else { continue };
+                println!("{shape:?}, removes: {removes}, write {nth}");
+                let kept = kept_in_repair(&rt(), &found).unwrap();
+                let (code, said) = check(kept, Mode::Repair);
+                assert!(code <= 1, "{said}");
+                is_clean(&ram);
+                moment.is_in(&ram);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_damaged_snapshot_is_emptied_by_fsck_and_the_other_stays() {
+    for shape in SHAPES {
+        let disk = with_files(shape, 24 * MIB, false);
+        snapshot(&disk, "/.snap/one").unwrap();
+        let taken = snapshot(&disk, "/.snap/two").unwrap();
+        let moment = Moment::of(&disk, "one");
+        // Its second direct pointer.
+        let g = superblock(&located(&disk)).geometry();
+        let at = ordo_ondisk::Dinode::place(&g, ordo_ondisk::Ino(taken.ino)).0;
+        let pointer = if g.dinode_size == 128 { 40 + 4 } else { 112 + 8 };
+        disk.poke(at + pointer, &[0xff; 4]);
+        let (code, said) = check(Rc::new(disk.clone()), Mode::Check);
+        assert!(code & 4 != 0 && said.contains("SnapshotDamaged"), "{said}");
+        let kept = kept_in_repair(&rt(), &located(&disk)).unwrap();
+        assert_eq!(check(kept, Mode::Repair).0, 1);
+        is_clean(&disk);
+        moment.is_in(&disk);
+        assert_eq!(snapshots(&rt(), &located(&disk)).unwrap().len(), 1);
+    }
+}
+
+#[test]
+fn a_snapshot_is_read_by_name_on_a_mount_that_does_not_write() {
+    let disk = with_files(SHAPES[1], 16 * MIB, false);
+    let taken = snapshot(&disk, "/.snap/one").unwrap();
+    let rt = rt();
+    let options = MountOptions { read_only: true, ..MountOptions::default() };
+    let reading = rt.block_on(Mounted::mount(&rt, located(&disk), &options)).unwrap();
+    let bytes = rt.block_on(async {
+        let file = resolve(reading.fs(), b"/.snap/one", true).await.unwrap();
+        assert_eq!(file.attr().ino, u64::from(taken.ino));
+        reading.fs().read(file.node(), 0, 16 << 20).await.unwrap().concat()
+    });
+    let inside = inside(&disk, "one");
+    assert!(bytes[..] == read(&inside.disk, 0, 16 * MIB)[..]);
+    // While the volume changes, its name can neither be read through nor removed.
+    mounted(&disk, "sync", async |fs| {
+        let file = resolve(fs, b"/.snap/one", true).await.unwrap();
+        assert!(fs.read(file.node(), 0, 4096).await.is_err());
+        assert!(remove(fs, "/.snap/one").await.is_err());
+    });
+    is_clean(&disk);
+}
+
+#[test]
+fn a_scheme_that_cannot_keep_snapshots_is_refused() {
+    let disk = with_files(SHAPES[0], 32 * MIB, false);
+    Tuning::for_log(LogKind::Intents).apply_on(&rt(), Rc::new(disk.clone())).unwrap();
+    snapshot(&disk, "/.snap/one").unwrap();
+    let rt = rt();
+    let options = MountOptions { scheme: Some("suj".into()), ..MountOptions::default() };
+    let outcome = rt.block_on(Mounted::mount(&rt, located(&disk), &options)).map(drop);
+    let said = outcome.unwrap_err().to_string();
+    assert!(said.contains("under the scheme suj"), "{said}");
+    // Without a choice, another one is taken.
+    let mounted = rt.block_on(Mounted::mount(&rt, located(&disk), &MountOptions::default())).unwrap();
+    assert_eq!((mounted.scheme().name(), mounted.why_read_only()), ("softupdates", None));
+    rt.block_on(mounted.unmount()).unwrap();
+    is_clean(&disk);
 }

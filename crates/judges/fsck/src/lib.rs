@@ -32,6 +32,7 @@ mod report;
 mod run;
 mod setup;
 mod shape;
+mod snapshots;
 mod suj;
 mod volume;
 mod walk;

@@ -185,7 +185,7 @@ pub enum Refused {
     #[error("NetBSD's log (WAPBL) is in use on this volume; mount and unmount it there, then try again")]
     Wapbl,
     /// Snapshots require copy-on-write.
-    #[error("the volume has {0} snapshots, which writing would spoil; remove them on FreeBSD or NetBSD first")]
+    #[error("the volume has {0} snapshots, which this would spoil; remove them first, with ordo rm or on their system")]
     Snapshots(usize),
     /// Quotas would become wrong.
     #[error("the volume has NetBSD quotas in inodes, which would become wrong; switch them off with tunefs -q there")]

@@ -130,7 +130,7 @@ impl Mounted {
         };
         let notices = &options.notices;
         let (located, keeping) = snapshot::kept(located, read_only, scheme.name()).await?;
-        opening.keeps_snapshots = keeping.is_some();
+        opening.snapshots = keeping.map(|keeping| ordo_ffs::Copies::new(move || keeping.headroom()));
         let (located, not_replayed) = match read_only {
             true => journal::as_if_replayed(rt, located, notices).await?,
             false => journal::replayed(rt, located, notices).await?,

@@ -43,6 +43,9 @@ pub enum SnapshotError {
     /// The form of snapshots on such a volume is not known for sure.
     #[error("snapshots are made and kept on volumes of FreeBSD only, and this is one of {0}")]
     Dialect(Dialect),
+    /// The scheme's recovery is not known to leave snapshots as they are.
+    #[error("a volume with snapshots is not written to under the scheme {0}; choose another, or remove the snapshots")]
+    Scheme(&'static str),
     /// An active journal is no file of the volume's format.
     #[error("the volume has an active journal, which a snapshot cannot leave out; take it away (ordo tune -o active=off)")]
     Active,

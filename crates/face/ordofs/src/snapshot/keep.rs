@@ -39,6 +39,8 @@ pub(super) struct Kept {
     pub(super) map: Map,
     /// Blocks of the volume that can become copies (keep-2).
     pub(super) reserve: BTreeSet<u64>,
+    /// Blocks that may still need a copy.
+    pending: u64,
     /// A repair has taken it away (keep-6).
     gone: bool,
 }
@@ -52,6 +54,12 @@ impl Kept {
     /// How many blocks may still need a copy.
     pub(super) fn pending(&self) -> u64 {
         (0..self.map.geometry().snapshot_blocks()).filter(|&block| self.is_pending(block)).count() as u64
+    }
+
+    /// How many blocks it can still copy; the largest number if that is all that may need it.
+    fn headroom(&self) -> u64 {
+        let reserve = self.reserve.len() as u64;
+        if self.gone || reserve >= self.pending { u64::MAX } else { reserve }
     }
 }
 
@@ -74,17 +82,21 @@ struct Inner {
     broken: Cell<bool>,
 }
 
-/// The disk of a volume, with the snapshots kept if it has any. `fill`: the reserves are made as large as they should
-/// be, if the volume is at rest.
+/// How snapshots are to be kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum What {
+    /// All, and the reserves are made as large as they should be, if the volume is at rest.
+    Fill,
+    /// Those that are whole: for a repair.
+    Whole,
+}
+
+/// The disk of a volume, with the snapshots kept if it has any.
 ///
 /// # Errors
 /// A snapshot is damaged, or the disk fails.
-pub(crate) async fn over(
-    disk: Rc<dyn Disk>,
-    sb: &Superblock,
-    fill: bool,
-) -> Result<Rc<dyn Disk>, SnapshotError> {
-    Ok(match Keeping::new(disk.clone(), sb, fill).await? {
+pub(crate) async fn over(disk: Rc<dyn Disk>, sb: &Superblock, what: What) -> Result<Rc<dyn Disk>, SnapshotError> {
+    Ok(match Keeping::new(disk.clone(), sb, what).await? {
         Some(keeping) => Rc::new(keeping),
         None => disk,
     })
@@ -98,29 +110,41 @@ impl Keeping {
     pub(crate) async fn new(
         below: Rc<dyn Disk>,
         sb: &Superblock,
-        fill: bool,
+        what: What,
     ) -> Result<Option<Keeping>, SnapshotError> {
         let g = Rc::new(sb.geometry());
         let mut kept = vec![];
         for ino in listed(sb) {
-            let (map, stale) = Map::load(&below, &g, ino, true).await?;
+            let (map, stale) = match Map::load(&below, &g, ino, true).await {
+                // The repair that is to come empties it.
+                Err(SnapshotError::Damaged { .. }) if what == What::Whole => continue,
+                loaded => loaded?,
+            };
             for lbn in stale {
                 write_pointer(&below, &map, lbn).await?;
             }
             let reserve = found_reserve(&below, &map).await?;
-            kept.push(Kept { map, reserve, gone: false });
+            kept.push(Kept { map, reserve, pending: 0, gone: false });
         }
-        if kept.is_empty() {
+        if listed(sb).is_empty() {
             return Ok(None);
         }
-        if fill && sb.is_clean() && !sb.features().unclean {
+        if what == What::Fill && sb.is_clean() && !sb.features().unclean {
             reserve::fill(&below, sb, &mut kept).await?;
+        }
+        for kept in &mut kept {
+            kept.pending = kept.pending();
         }
         // Requests wait for each other.
         let info = DiskInfo { immediate: false, ..below.info() };
         let (kept, wanted, moving) = (RefCell::new(kept), RefCell::default(), RefCell::default());
         let inner = Inner { below, g, info, kept, wanted, moving, turn: Mutex::new(()), broken: Cell::new(false) };
         Ok(Some(Keeping(Rc::new(inner))))
+    }
+
+    /// How many blocks can still be copied for each snapshot; the largest number if that is enough for all.
+    pub(crate) fn headroom(&self) -> u64 {
+        self.0.kept.borrow().iter().map(Kept::headroom).min().unwrap_or(u64::MAX)
     }
 }
 
@@ -273,6 +297,7 @@ impl Inner {
             let mut kept = self.kept.borrow_mut();
             for Copy { of, block, to } in copies {
                 kept[*of].map.set(*block, self.g.frag_of_block(*to));
+                kept[*of].pending -= 1;
             }
         }
         self.write_all(sectors(&mut copies.iter().map(|copy| (copy.of, copy.block)))).await?;
@@ -365,6 +390,10 @@ impl Disk for Keeping {
 
     fn flush(&self) -> DiskFuture<Result<(), DiskError>> {
         self.0.below.flush()
+    }
+
+    fn keeps_snapshots(&self) -> bool {
+        true
     }
 
     fn announce(&self, ranges: &[(DiskOff, u64)]) -> DiskFuture<Result<(), DiskError>> {

@@ -12,6 +12,7 @@
 //!     is free.
 
 use super::groups::{Groups, summary};
+use super::keep::What;
 use super::map::Map;
 use super::{Snapshot, SnapshotError, keep, listed, taken};
 use crate::image::{Located, locate_on};
@@ -39,7 +40,7 @@ pub fn make_snapshot(rt: &Rt, disk: Rc<dyn Disk>, path: &[u8]) -> Result<Snapsho
     let located = locate_on(rt, disk.clone())?;
     let sb = located.found.ufs()?.superblock.clone();
     check(rt, &located, &sb)?;
-    let kept = rt.block_on(keep::over(located.disk, &sb, true))?;
+    let kept = rt.block_on(keep::over(located.disk, &sb, What::Fill))?;
     rt.block_on(async {
         let located = Located { disk: kept.clone(), found: located.found, log: None };
         let ino = file(rt, located, &sb, path).await?;

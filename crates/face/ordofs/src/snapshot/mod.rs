@@ -11,17 +11,21 @@ mod image;
 mod keep;
 mod make;
 mod map;
+mod remove;
 mod reserve;
 
 pub use error::SnapshotError;
 pub use make::make_snapshot;
+pub use remove::{is_snapshot, remove_snapshot};
 
+use crate::found::Found;
 use crate::image::Located;
 use crate::path::resolve;
 use crate::{MountOptions, Mounted, OpenError, locate_on};
 use image::SnapshotDisk;
-use keep::Keeping;
+use keep::{Keeping, What};
 use map::Map;
+use ordo_disk::Disk;
 use ordo_ondisk::superblock::search::Copy;
 use ordo_ondisk::{Dialect, Dinode, Ino, Superblock};
 use ordo_rt::Rt;
@@ -32,6 +36,10 @@ use std::rc::Rc;
 const DIRECTORY: &[u8] = b"/.snap";
 /// Names that are read in a directory, to find those of snapshots.
 const MOST_NAMES: usize = 10_000;
+
+/// Schemes under which a volume with snapshots is not written to. The journal of soft updates may free blocks that
+/// FreeBSD had given to a snapshot; the active journal is in each group, and writes beside the queue.
+const NOT_WITH: [&str; 2] = ["suj", "active"];
 
 /// A snapshot of a volume.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,7 +63,7 @@ pub struct Snapshot {
 pub(crate) async fn kept(
     located: Located,
     read_only: bool,
-    _scheme: &str,
+    scheme: &'static str,
 ) -> Result<(Located, Option<Keeping>), OpenError> {
     let found = located.found.ufs()?;
     let sb = &found.superblock;
@@ -64,11 +72,25 @@ pub(crate) async fn kept(
         return Ok((located, None));
     }
     let failed = |error| OpenError::Snapshot(Box::new(error));
-    let Some(keeping) = Keeping::new(located.disk.clone(), sb, true).await.map_err(failed)? else {
+    if NOT_WITH.contains(&scheme) {
+        return Err(failed(SnapshotError::Scheme(scheme)));
+    }
+    let Some(keeping) = Keeping::new(located.disk.clone(), sb, What::Fill).await.map_err(failed)? else {
         return Ok((located, None));
     };
     let located = Located { disk: Rc::new(keeping.clone()), ..located };
     Ok((crate::image::located_again(located).await?, Some(keeping)))
+}
+
+/// The disk of a volume that is to be repaired: what a repair writes over is copied for the snapshots that are whole.
+///
+/// # Errors
+/// The disk fails.
+pub fn kept_in_repair(rt: &Rt, located: &Located) -> Result<Rc<dyn Disk>, SnapshotError> {
+    match &located.found {
+        Found::Ufs(found) => rt.block_on(keep::over(located.disk.clone(), &found.superblock, What::Whole)),
+        Found::Lfs(_) => Ok(located.disk.clone()),
+    }
 }
 
 /// The inodes in the superblock's list.
