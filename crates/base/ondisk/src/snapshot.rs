@@ -4,8 +4,8 @@
 //! block `n` of the volume as that was when the snapshot was taken.
 //!
 //! N1. A pointer of it says where that block is now ([`Held`]). 1 and 2 are no addresses: the boot area is there.
-//! N2. The 12 direct blocks are always copies, and all indirect blocks exist: a block is kept later by one pointer in an
-//!     indirect block, and the inode stays as it is.
+//! N2. The 12 direct blocks are always copies, and all indirect blocks exist: a block is kept later by one pointer in
+//!     an indirect block, and the inode stays as it is.
 //! N3. A pointer that leads to the block's own place means that the block itself belongs to the snapshot now: its file
 //!     has freed it. A copy is never there.
 
@@ -62,8 +62,8 @@ impl Geometry {
     }
 }
 
-/// The list at the end of a snapshot: how many numbers it has, itself included, and the blocks of which the snapshot had
-/// copies from the beginning, without the direct ones.
+/// The list at the end of a snapshot: how many numbers it has, itself included, and the blocks of which the snapshot
+/// had copies from the beginning, without the direct ones.
 pub fn encode_list(blocks: &[u64], endian: Endian) -> Vec<u8> {
     let numbers = std::iter::once(len64(blocks.len()).saturating_add(1)).chain(blocks.iter().copied());
     numbers.flat_map(|number| endian.i64_bytes(i64::try_from(number).unwrap_or(i64::MAX))).collect()
@@ -88,7 +88,10 @@ mod tests {
     #[test]
     fn the_list_counts_itself() {
         let bytes = encode_list(&[16, 300], Endian::Big);
-        assert_eq!(bytes.chunks(8).map(|n| n[6..].to_vec()).collect::<Vec<_>>(), [vec![0, 3], vec![0, 16], vec![1, 44]]);
+        assert_eq!(
+            bytes.chunks(8).map(|n| n[6..].to_vec()).collect::<Vec<_>>(),
+            [vec![0, 3], vec![0, 16], vec![1, 44]]
+        );
         assert_eq!(Held::of(FragNo(2)), Held::Nothing);
         assert_eq!((Held::of(FragNo(0)), Held::of(FragNo(3))), (Held::Current, Held::Own(FragNo(3))));
     }

@@ -41,8 +41,8 @@ pub(crate) mod schemes;
 pub(crate) mod scrub;
 #[cfg(feature = "laboratory")]
 pub(crate) mod sim;
-pub(crate) mod stat;
 pub(crate) mod snapshot;
+pub(crate) mod stat;
 pub(crate) mod sync;
 pub(crate) mod tar;
 pub(crate) mod timeline;

@@ -114,10 +114,8 @@ pub(crate) fn run(args: &Args) -> Outcome {
     let wanted = Wanted::parse(source.as_os_str(), args.options.iter().map(OsString::as_os_str), args.sloppy)?;
     // Checked before the volume is marked as in use.
     wanted.transport.available()?;
-    let start = Start {
-        offset: wanted.offset.or(args.start.offset),
-        snapshot: wanted.snapshot.or(args.start.snapshot),
-    };
+    let start =
+        Start { offset: wanted.offset.or(args.start.offset), snapshot: wanted.snapshot.or(args.start.snapshot) };
     let spec = image::spec(&args.image, start)?;
     if args.fake {
         return Ok(Status::DONE);

@@ -1,8 +1,9 @@
-//! A volume with snapshots: its calls leave room for copies of what they write over, and its snapshots are read by name.
+//! A volume with snapshots: its calls leave room for copies of what they write over, and its snapshots are read by
+//! name.
 //!
-//! H1. A call begins only if the disk below can copy for the snapshots all that is dirty, all that running calls may make
-//!     dirty, and all that this one may. What is dirty is bounded by its bytes: a buf of a fragment may need a copy of a
-//!     whole block. A write that nobody counted fails, and the snapshot stays as it is.
+//! H1. A call begins only if the disk below can copy for the snapshots all that is dirty, all that running calls may
+//!     make dirty, and all that this one may. What is dirty is bounded by its bytes: a buf of a fragment may need a
+//!     copy of a whole block. A write that nobody counted fails, and the snapshot stays as it is.
 //! H2. By name a snapshot is read on a read-only mount only: while the volume changes, what it shares with the volume
 //!     is on the disk, and newer contents are in the cache.
 

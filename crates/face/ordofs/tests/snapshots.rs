@@ -10,7 +10,8 @@ use ordo_ondisk::superblock::newfs::NewfsParams;
 use ordo_ondisk::{Cgx, Endian, Format, FragNo, Superblock};
 use ordo_vfs::{Caller, FileSystem, Kind, Mode as Bits, RenameMode, SetAttr};
 use ordofs::disk::{
-    Block, Disk, DiskOff, DiskOp, Effect, Fault, FaultPlan, Faulty, RamDisk, ReadPart, Tag,
+    Block, Disk, DiskError, DiskFuture, DiskInfo, DiskOff, DiskOp, Effect, Fault, FaultPlan, Faulty, RamDisk, ReadPart,
+    Tag, WritePart,
 };
 use ordofs::path::{Held, parent, resolve};
 use ordofs::rt::{Rng, Rt};
@@ -18,6 +19,7 @@ use ordofs::{
     Fs, Located, LogKind, MountOptions, Mounted, NewVolume, Snapshot, SnapshotError, Tuning, kept_in_repair, locate_on,
     locate_snapshot, remove_snapshot, snapshots,
 };
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 const MIB: u64 = 1 << 20;
@@ -372,21 +374,13 @@ fn a_power_cut_at_any_write_leaves_the_snapshot_as_it_was() {
         mounted(&whole, scheme, async |fs| change(fs, 3, 20).await);
         snapshot(&whole, "/.snap/two").unwrap();
         let moments = ["one", "two"].map(|name| Moment::of(&whole, name));
-        let mut cuts = 0;
-        for nth in (1..).step_by(7) {
-            let ram = whole.snapshot().volatile(true);
-            let plan = FaultPlan::new(nth).with(Fault::new(DiskOp::Write, nth, Effect::PowerCut));
-            let cache = ram.clone();
-            let faulty = Faulty::new(Rc::new(ram.clone()), plan);
-            let faulty = faulty.on_power_cut(move |rng| cache.power_cut_at_random(rng));
-            let what = format!("{shape:?} {scheme} write {nth}");
-            if worked_on(Rc::new(faulty), scheme, nth) {
-                break;
-            }
-            cuts += 1;
-            let ram = ram.snapshot();
+        let cuts = works(&whole, scheme);
+        assert!(cuts.len() > 10, "{scheme}: {}", cuts.len());
+        for (seed, ram) in (1..).zip(cuts) {
+            ram.power_cut_at_random(&mut Rng::new(seed));
+            // A superblock of which not all sectors were written is none.
             let Ok(found) = locate_on(&rt(), Rc::new(ram.clone())) else { continue };
-            println!("{what}");
+            println!("{shape:?} {scheme} cut {seed}");
             for moment in &moments {
                 moment.is_in(&ram);
             }
@@ -395,31 +389,61 @@ fn a_power_cut_at_any_write_leaves_the_snapshot_as_it_was() {
                 moment.is_in(&ram);
             }
         }
-        assert!(cuts > 10, "{scheme}: {cuts}");
     }
 }
 
-/// Works until the power is off; `true` if it never was.
-fn worked_on(disk: Rc<dyn Disk>, scheme: &str, seed: u64) -> bool {
-    let rt = Rt::virtual_time(seed);
+/// A disk that keeps how it was before some of its writes, with what a power cut could still lose.
+struct Watched {
+    ram: RamDisk,
+    writes: Cell<u64>,
+    cuts: Rc<RefCell<Vec<RamDisk>>>,
+}
+
+impl Disk for Watched {
+    fn info(&self) -> DiskInfo {
+        DiskInfo { immediate: false, ..self.ram.info() }
+    }
+
+    fn read(&self, at: DiskOff, parts: Vec<ReadPart>) -> DiskFuture<Result<Vec<ReadPart>, DiskError>> {
+        self.ram.read(at, parts)
+    }
+
+    fn write(&self, at: DiskOff, parts: Vec<WritePart>, fua: bool) -> DiskFuture<Result<(), DiskError>> {
+        let done = self.ram.write(at, parts, fua);
+        self.writes.set(self.writes.get() + 1);
+        if self.writes.get().is_multiple_of(CUT_EVERY) {
+            self.cuts.borrow_mut().push(self.ram.snapshot());
+        }
+        done
+    }
+
+    fn flush(&self) -> DiskFuture<Result<(), DiskError>> {
+        self.ram.flush()
+    }
+}
+
+/// Writes between two power cuts: no divisor of what one call writes.
+const CUT_EVERY: u64 = 41;
+
+/// Works on a volume; returns its disk at many moments.
+fn works(whole: &RamDisk, scheme: &str) -> Vec<RamDisk> {
+    let cuts = Rc::new(RefCell::new(vec![]));
+    let ram = whole.snapshot().volatile(true);
+    let disk = Rc::new(Watched { ram, writes: Cell::new(0), cuts: cuts.clone() });
+    let rt = rt();
     let options = MountOptions { scheme: Some(scheme.into()), ..MountOptions::default() };
-    let Ok(located) = locate_on(&rt, disk) else { return false };
-    let Ok(mounted) = rt.block_on(Mounted::mount(&rt, located, &options)) else { return false };
+    let mounted = rt.block_on(Mounted::mount(&rt, locate_on(&rt, disk).unwrap(), &options)).unwrap();
     rt.block_on(async {
         let mut rng = Rng::new(5);
         for n in 0..12 {
             let path = format!("/d{}/f{}", rng.below(3), rng.below(40));
             let _ = put(mounted.fs(), &path, &vec![n; 1 + rng.below(60_000) as usize]).await;
             let _ = remove(mounted.fs(), &format!("/d{}/f{}", rng.below(3), rng.below(40))).await;
-            let _ = mounted.fs().syncfs().await;
+            mounted.fs().syncfs().await.unwrap();
         }
-        if mounted.fs().syncfs().await.is_err() {
-            // As after a crash: what waits to be freed is never freed by this mount.
-            std::mem::forget(mounted);
-            return false;
-        }
-        mounted.unmount().await.is_ok()
-    })
+        mounted.unmount().await.unwrap();
+    });
+    cuts.take()
 }
 
 /// What an owner would do after the crash: a mount, or fsck first.

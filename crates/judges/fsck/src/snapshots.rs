@@ -4,10 +4,10 @@
 //! damaged snapshot is not mended: it becomes a plain, empty file. The same happens to one that is in no list: it was
 //! being made when the system crashed.
 //!
-//! Two things are mended, because a crash leaves them while a block becomes a copy or changes its snapshot. A block that
-//! is in two places of one snapshot was given to it in advance, at its own place, and is a copy now: its own place is
-//! free of it again. A block that two snapshots have at its own place belongs to the first, and the other reads it in
-//! the volume.
+//! Two things are mended, because a crash leaves them while a block becomes a copy or changes its snapshot. A block
+//! that is in two places of one snapshot was given to it in advance, at its own place, and is a copy now: its own place
+//! is free of it again. A block that two snapshots have at its own place belongs to the first, and the other reads it
+//! in the volume.
 
 use crate::volume::Volume;
 use crate::walk::{Pointer, Slot, Walk};

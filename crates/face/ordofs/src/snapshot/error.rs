@@ -47,7 +47,9 @@ pub enum SnapshotError {
     #[error("a volume with snapshots is not written to under the scheme {0}; choose another, or remove the snapshots")]
     Scheme(&'static str),
     /// An active journal is no file of the volume's format.
-    #[error("the volume has an active journal, which a snapshot cannot leave out; take it away (ordo tune -o active=off)")]
+    #[error(
+        "the volume has an active journal, which a snapshot cannot leave out; take it away (ordo tune -o active=off)"
+    )]
     Active,
     /// No space for the first copies of a new snapshot.
     #[error("a snapshot needs {needs} free blocks for its first copies, and the volume has {has}")]

@@ -37,9 +37,7 @@ impl Groups {
     pub(super) fn is_free(&self, block: u64) -> bool {
         let (c, first) = self.place(block);
         let view = self.blocks.get(c).and_then(|(bytes, layout)| Cg::new(bytes, *layout, self.g.endian));
-        view.is_some_and(|cg| {
-            first + self.g.frag <= cg.layout().ndblk && map::all(cg.free(), first, self.g.frag, true)
-        })
+        view.is_some_and(|cg| first + self.g.frag <= cg.layout().ndblk && map::all(cg.free(), first, self.g.frag, true))
     }
 
     /// Marks a whole block as free or in use.

@@ -52,11 +52,7 @@ fn runs(map: &Map, g: &Geometry, at: u64, len: u64) -> Vec<Run> {
     runs
 }
 
-async fn fill(
-    below: Rc<dyn Disk>,
-    runs: Vec<Run>,
-    mut parts: Vec<ReadPart>,
-) -> Result<Vec<ReadPart>, DiskError> {
+async fn fill(below: Rc<dyn Disk>, runs: Vec<Run>, mut parts: Vec<ReadPart>) -> Result<Vec<ReadPart>, DiskError> {
     let mut bytes = Vec::with_capacity(read_len(&parts) as usize);
     let tag = parts.first().map_or(Tag::default(), |part| part.tag);
     for Run { at, len } in runs {
@@ -80,12 +76,7 @@ async fn fill(
 }
 
 /// Bytes of the volume as it was, whole fragments.
-pub(super) async fn read_then(
-    disk: &Rc<dyn Disk>,
-    map: &Map,
-    at: ByteOff,
-    len: usize,
-) -> Result<Vec<u8>, DiskError> {
+pub(super) async fn read_then(disk: &Rc<dyn Disk>, map: &Map, at: ByteOff, len: usize) -> Result<Vec<u8>, DiskError> {
     let runs = runs(map, map.geometry(), at.0, len as u64);
     let part = ReadPart { block: Block::zeroed(len), tag: Tag::default() };
     let parts = fill(disk.clone(), runs, vec![part]).await?;

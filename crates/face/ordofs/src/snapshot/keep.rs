@@ -6,17 +6,17 @@
 //! blocks that are in the snapshot's file already (the *reserve*, see `reserve`), and the snapshot's indirect blocks.
 //! Maps, inodes and counts stay as they are, so nothing of it has to be in a scheme's order or log.
 //!
-//! keep-1. A block is written over only after its old contents are durable in a copy, and then the pointer to the copy
+//! C1. A block is written over only after its old contents are durable in a copy, and then the pointer to the copy
 //!     is durable. A crash at any moment leaves a pointer to the whole copy, or the old block.
-//! keep-2. A block of the reserve is a free block of the snapshot's moment, and belongs to the snapshot at its own place:
-//!     its pointer leads to itself. When it becomes a copy, the pointer of its own place becomes NOCOPY again. The number
-//!     of blocks of the file stays, and with it the inode.
-//! keep-3. The new pointer is durable before the old one goes: after a crash between them the block is in two places, and
+//! C2. A block of the reserve is a free block of the snapshot's moment, and belongs to the snapshot at its own place:
+//!     its pointer leads to itself. When it becomes a copy, the pointer of its own place becomes NOCOPY again. The
+//!     number of blocks of the file stays, and with it the inode.
+//! C3. The new pointer is durable before the old one goes: after a crash between them the block is in two places, and
 //!     the one that is its own place is the wrong one. That is resolved when the snapshot is opened, and by fsck.
-//! keep-4. Without a reserve the write fails, and the old contents stay. Calls that would come to that are refused
+//! C4. Without a reserve the write fails, and the old contents stay. Calls that would come to that are refused
 //!     before ([`Keeping::headroom`]).
-//! keep-5. A block of the reserve is not pending for any snapshot, so a copy never needs another copy.
-//! keep-6. A repair may change what a snapshot consists of: what it writes over an indirect block, or over the inode, is
+//! C5. A block of the reserve is not pending for any snapshot, so a copy never needs another copy.
+//! C6. A repair may change what a snapshot consists of: what it writes over an indirect block, or over the inode, is
 //!     taken over here, and a block that it writes is no reserve any more.
 
 use super::map::Map;
@@ -37,11 +37,11 @@ use std::rc::Rc;
 /// A snapshot for which old contents are kept.
 pub(super) struct Kept {
     pub(super) map: Map,
-    /// Blocks of the volume that can become copies (keep-2).
+    /// Blocks of the volume that can become copies (C2).
     pub(super) reserve: BTreeSet<u64>,
     /// Blocks that may still need a copy.
     pending: u64,
-    /// A repair has taken it away (keep-6).
+    /// A repair has taken it away (C6).
     gone: bool,
 }
 
@@ -209,12 +209,12 @@ impl Inner {
         self.blocks(at, len).any(|block| {
             moving.contains(&block)
                 || kept.iter().any(|kept| {
-                let map = &kept.map;
-                kept.is_pending(block)
-                    || kept.reserve.contains(&block)
-                    || self.g.block_of_frag(self.g.ino_to_fsba(map.ino)) == block
-                    || map.is_leaf(block)
-            })
+                    let map = &kept.map;
+                    kept.is_pending(block)
+                        || kept.reserve.contains(&block)
+                        || self.g.block_of_frag(self.g.ino_to_fsba(map.ino)) == block
+                        || map.is_leaf(block)
+                })
         })
     }
 
@@ -290,7 +290,7 @@ impl Inner {
         self.below.flush().await
     }
 
-    /// The pointers to them, durable, and then those of the reserve (keep-3).
+    /// The pointers to them, durable, and then those of the reserve (C3).
     async fn point(&self, copies: &[Copy]) -> Result<(), DiskError> {
         let sectors = |lbns: &mut dyn Iterator<Item = (usize, u64)>| self.sectors(lbns);
         {
@@ -317,7 +317,9 @@ impl Inner {
         let mut all = BTreeMap::new();
         for (of, lbn) in lbns {
             let map = &kept[of].map;
-            let Some((leaf, i)) = map.place(lbn).and_then(|(leaf, i)| Some((map.leaves.get(leaf)?, i))) else { continue };
+            let Some((leaf, i)) = map.place(lbn).and_then(|(leaf, i)| Some((map.leaves.get(leaf)?, i))) else {
+                continue;
+            };
             let from = i as usize * self.g.pointer_size() / sector * sector;
             let bytes = leaf.bytes.get(from..leaf.bytes.len().min(from + sector)).unwrap_or_default();
             all.insert(self.g.byte(leaf.at).0 + from as u64, bytes.to_vec());
@@ -333,7 +335,7 @@ impl Inner {
         Ok(())
     }
 
-    /// Takes over what a write changes of the snapshots themselves (keep-6).
+    /// Takes over what a write changes of the snapshots themselves (C6).
     fn adopt(&self, at: u64, parts: &[WritePart]) {
         let mut kept = self.kept.borrow_mut();
         let touched = self.blocks(at, write_len(parts));

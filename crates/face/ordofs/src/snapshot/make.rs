@@ -7,9 +7,9 @@
 //!     must be checked, then the inode gets the flag, then come pointers and contents, all durable. The list in the
 //!     superblock, with the mark that the volume is clean, is last. After a crash before it, the inode has the flag and
 //!     is in no list: fsck makes it a plain, empty file.
-//! K3. In the copies, the files of this and of older snapshots are empty, and their blocks are free: the snapshot is the
-//!     volume without snapshots. Blocks of older ones become SNAP in the map, those of the new one NOCOPY like all that
-//!     is free.
+//! K3. In the copies, the files of this and of older snapshots are empty, and their blocks are free: the snapshot is
+//!     the volume without snapshots. Blocks of older ones become SNAP in the map, those of the new one NOCOPY like all
+//!     that is free.
 
 use super::groups::{Groups, summary};
 use super::keep::What;
@@ -55,7 +55,10 @@ pub fn make_snapshot(rt: &Rt, disk: Rc<dyn Disk>, path: &[u8]) -> Result<Snapsho
 
 /// Refuses volumes of which no snapshot can be taken.
 fn check(rt: &Rt, located: &Located, sb: &Superblock) -> Result<(), SnapshotError> {
-    if !sb.is_clean() || sb.features().unclean || located.found.ufs()?.copy != ordo_ondisk::superblock::search::Copy::Primary {
+    if !sb.is_clean()
+        || sb.features().unclean
+        || located.found.ufs()?.copy != ordo_ondisk::superblock::search::Copy::Primary
+    {
         return Err(SnapshotError::Dirty);
     }
     sb.write_gate_keeping_snapshots()?;

@@ -1,9 +1,10 @@
 //! The pointers of a snapshot, all of them in memory: eight bytes for a block of the volume, or four.
 //!
-//! M1. Every pointer was checked: it leads to a whole block of data, or says what [`Held`] has. No block of the snapshot
-//!     has two places in it, but for one that an interrupted copy leaves, which is resolved (see [`Map::load`]).
-//! M2. A leaf is an indirect block that points to data. Leaves are numbered by the blocks of the file that they lead to,
-//!     whatever the depth of the tree.
+//! M1. Every pointer was checked: it leads to a whole block of data, or says what [`Held`] has. No block of the
+//!     snapshot has two places in it, but for one that an interrupted copy leaves, which is resolved (see
+//!     [`Map::load`]).
+//! M2. A leaf is an indirect block that points to data. Leaves are numbered by the blocks of the file that they lead
+//!     to, whatever the depth of the tree.
 
 use super::SnapshotError;
 use crate::tune::get;
@@ -38,8 +39,8 @@ pub(super) struct Map {
 impl Map {
     /// Reads the map of a file: of a snapshot, or of one that is to become a snapshot.
     ///
-    /// A crash can leave a block in two places of a snapshot: as the copy that it has become, and as the reserve that it
-    /// was, at its own place (keep-3). The reserve is forgotten then. The second value says whether there was one.
+    /// A crash can leave a block in two places of a snapshot: as the copy that it has become, and as the reserve that
+    /// it was, at its own place (keep-3). The reserve is forgotten then. The second value says whether there was one.
     ///
     /// # Errors
     /// `Damaged`, a failing disk.
@@ -55,7 +56,8 @@ impl Map {
         }
         let (block, within) = g.inode_at(ino);
         let bytes = get(disk, g.byte(block), g.bsize as usize, Kind::InodeBlock).await?;
-        let dinode = Dinode::decode(bytes.get(within..).unwrap_or_default(), g, ino).map_err(|e| wrong(e.to_string()))?;
+        let dinode =
+            Dinode::decode(bytes.get(within..).unwrap_or_default(), g, ino).map_err(|e| wrong(e.to_string()))?;
         if dinode.kind() != mode::REG || is_made != (dinode.flags & flags::SF_SNAPSHOT != 0) {
             return Err(wrong("the inode is no snapshot".into()));
         }
@@ -97,7 +99,8 @@ impl Map {
                 match level {
                     0 => self.leaves.push(Leaf { at, bytes }),
                     _ => {
-                        let below = (0..g.nindir).rev().map(|k| (g.pointer(&bytes, k).unwrap_or(FragNo::HOLE), level - 1));
+                        let below =
+                            (0..g.nindir).rev().map(|k| (g.pointer(&bytes, k).unwrap_or(FragNo::HOLE), level - 1));
                         waiting.extend(below);
                         self.uppers.push(at);
                     }

@@ -58,8 +58,8 @@ pub struct Snapshot {
     pub damage: Option<String>,
 }
 
-/// A volume whose snapshots are kept while it is mounted for writing. A volume of which that is not possible stays as it
-/// is, and refuses to be written to.
+/// A volume whose snapshots are kept while it is mounted for writing. A volume of which that is not possible stays as
+/// it is, and refuses to be written to.
 pub(crate) async fn kept(
     located: Located,
     read_only: bool,

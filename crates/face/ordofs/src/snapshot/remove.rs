@@ -1,10 +1,11 @@
 //! Removing a snapshot of a volume that is not mounted.
 //!
-//! D1. A block of it whose contents another snapshot still reads in the volume is given to that one, at its own place: the
-//!     first in the list gets it. Of those that know a freed block as another snapshot's (SNAP), it becomes NOCOPY.
-//! D2. Other snapshots have durably what they get before the inode of this one is emptied, and that is durable before its
-//!     other blocks are free in the maps. The list in the superblock changes last, together with the mark that the volume
-//!     is clean. After a crash between, fsck finds a block with two snapshots, or a list that names none, and mends both.
+//! D1. A block of it whose contents another snapshot still reads in the volume is given to that one, at its own place:
+//!     the first in the list gets it. Of those that know a freed block as another snapshot's (SNAP), it becomes NOCOPY.
+//! D2. Other snapshots have durably what they get before the inode of this one is emptied, and that is durable before
+//!     its other blocks are free in the maps. The list in the superblock changes last, together with the mark that the
+//!     volume is clean. After a crash between, fsck finds a block with two snapshots, or a list that names none, and
+//!     mends both.
 //! D3. Its name is removed last, through a mount: it is a plain, empty file then.
 
 use super::groups::Groups;
