@@ -423,7 +423,7 @@ impl Disk for Watched {
 }
 
 /// Writes between two power cuts: no divisor of what one call writes.
-const CUT_EVERY: u64 = 41;
+const CUT_EVERY: u64 = 11;
 
 /// Works on a volume; returns its disk at many moments.
 fn works(whole: &RamDisk, scheme: &str) -> Vec<RamDisk> {

@@ -78,8 +78,11 @@ pub(crate) async fn kept(
     let Some(keeping) = Keeping::new(located.disk.clone(), sb, What::Fill).await.map_err(failed)? else {
         return Ok((located, None));
     };
+    // Only of a volume at rest was anything changed; a crash may have torn the superblock of another one.
+    let was_clean = sb.is_clean();
     let located = Located { disk: Rc::new(keeping.clone()), ..located };
-    Ok((crate::image::located_again(located).await?, Some(keeping)))
+    let located = if was_clean { crate::image::located_again(located).await? } else { located };
+    Ok((located, Some(keeping)))
 }
 
 /// The disk of a volume that is to be repaired: what a repair writes over is copied for the snapshots that are whole.
