@@ -34,6 +34,14 @@ pub(crate) struct Start {
     /// The volume starts at this byte of the image
     #[arg(long, value_name = "BYTES", value_parser = size::parse)]
     pub(crate) offset: Option<u64>,
+    /// Instead of the volume: this snapshot of it, by path, or by name in /.snap; can only be read
+    #[arg(long, value_name = "NAME", value_parser = |word: &str| Ok::<_, std::convert::Infallible>(kept(word)))]
+    pub(crate) snapshot: Option<&'static str>,
+}
+
+/// A word of the command line for as long as the process runs: there are a few.
+pub(crate) fn kept(word: &str) -> &'static str {
+    Box::leak(word.into())
 }
 
 /// A promise that is asked for. Commands that only read keep it anyway: the image is opened for reading only, a log
@@ -54,7 +62,7 @@ impl ImageArg {
 /// The place that `image` and `--offset` name.
 pub(crate) fn spec(image: &Path, start: Start) -> anyhow::Result<ImageSpec> {
     let spec = ImageSpec::parse(image).map_err(|error| open_error(image, error))?;
-    Ok(ImageSpec { offset: start.offset, ..spec })
+    Ok(ImageSpec { offset: start.offset, snapshot: start.snapshot.map(str::to_owned), ..spec })
 }
 
 /// An error of opening, with the image's name added if it is missing.

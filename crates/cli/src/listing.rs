@@ -100,7 +100,7 @@ pub(crate) fn long(attr: &Attr, owners: &Owners, zone: &TimeZone) -> Vec<String>
 }
 
 /// Names of the BSD file flags, as in chflags(1).
-const FLAGS: [(u32, &str); 9] = [
+const FLAGS: [(u32, &str); 10] = [
     (0x0000_0001, "nodump"),
     (0x0000_0002, "uchg"),
     (0x0000_0004, "uappnd"),
@@ -110,6 +110,7 @@ const FLAGS: [(u32, &str); 9] = [
     (0x0002_0000, "schg"),
     (0x0004_0000, "sappnd"),
     (0x0010_0000, "sunlnk"),
+    (0x0020_0000, "snapshot"),
 ];
 
 /// The flags that are set, by name; unknown ones as a number.

@@ -1,5 +1,6 @@
 //! `-o` of mount: names, values, and options that are common in fstab.
 
+use crate::image::kept;
 use crate::out::usage;
 use crate::size;
 use ordo_fuse::TransportChoice;
@@ -24,6 +25,7 @@ pub(crate) struct Wanted {
     /// Show the files' extended attributes. Without them the kernel does not ask for any.
     pub(crate) xattr: bool,
     pub(crate) offset: Option<u64>,
+    pub(crate) snapshot: Option<&'static str>,
 }
 
 /// The smallest cache with which every call works, in bytes.
@@ -134,6 +136,7 @@ pub(crate) const KNOWN: &[Known] = &[
     known("gid", Takes::Any),
     known("umask", Takes::Any),
     known("offset", Takes::Any),
+    known("snapshot", Takes::Any),
     known("allocinit", Takes::OneOf(&["none", "dirs", "all"])),
     known("logmode", Takes::OneOf(&["sync", "async", "group"])),
     known("data", Takes::OneOf(&["journal", "ordered", "writeback"])),
@@ -165,6 +168,7 @@ impl Wanted {
             acl: false,
             xattr: true,
             offset: None,
+            snapshot: None,
         };
         for list in lists {
             for option in list.as_bytes().split(|&b| b == b',').filter(|option| !option.is_empty()) {
@@ -243,6 +247,7 @@ impl Wanted {
                 self.umask = mask.ok_or_else(|| wrong("must be octal, 0 to 777".into()))?;
             }
             "offset" => self.offset = Some(bytes()?),
+            "snapshot" => self.snapshot = Some(kept(value)),
             _ if let Some(set) = self.volume.set_option(name, Some(value)) => set.map_err(wrong)?,
             _ => return Ok(name.starts_with("x-") || name.starts_with("X-") || SWALLOWED_WITH_VALUE.contains(&name)),
         }

@@ -204,6 +204,12 @@ pub trait Disk {
         DiskFuture::now(Ok(()))
     }
 
+    /// What is written over is copied first where a snapshot of the volume needs it, or nothing reaches the volume: a
+    /// program that may write to a volume with snapshots asks.
+    fn keeps_snapshots(&self) -> bool {
+        false
+    }
+
     /// How long until the byte at `at` would pass the head, in nanoseconds, if a request for it came now; used by
     /// [`crate::Scheduler::Sptf`]. `None` if the disk does not know.
     fn positioning(&self, _at: DiskOff, _is_write: bool) -> Option<u64> {

@@ -79,6 +79,9 @@ pub enum Cause {
     /// The bytes are not those that were written, and no copy has these.
     #[error("the bytes there are not those that were written, and no good copy is known")]
     Rot,
+    /// A snapshot needs what is there, and there is no block for a copy.
+    #[error("a snapshot needs the old contents, and there is no space for another copy; remove a snapshot")]
+    NoReserve,
     /// The power is off (fault injection).
     #[error("the power is off")]
     PowerCut,
@@ -104,6 +107,7 @@ impl DiskError {
         match &self.cause {
             Cause::After(error) => error.errno(),
             Cause::Io(errno) => *errno,
+            Cause::NoReserve => Errno::NOSPC.raw_os_error(),
             Cause::ReadOnly => Errno::ROFS.raw_os_error(),
             Cause::Gone { .. } | Cause::PowerCut => Errno::NODEV.raw_os_error(),
             Cause::Unsupported => Errno::OPNOTSUPP.raw_os_error(),

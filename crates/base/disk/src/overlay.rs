@@ -86,6 +86,10 @@ impl Disk for Overlay {
     fn flush(&self) -> DiskFuture<Result<(), DiskError>> {
         DiskFuture::now(Ok(()))
     }
+
+    fn keeps_snapshots(&self) -> bool {
+        true
+    }
 }
 
 #[cfg(test)]

@@ -50,6 +50,7 @@ mod num;
 pub mod partition;
 pub mod quota;
 pub mod redo;
+pub mod snapshot;
 pub mod suj;
 pub mod superblock;
 pub mod wapbl;

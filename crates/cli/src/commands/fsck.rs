@@ -141,6 +141,8 @@ fn disk(rt: &Rt, spec: &ImageSpec, mode: Mode) -> anyhow::Result<Rc<dyn Disk>> {
     }
     drop(disk);
     match locate_damaged(rt, spec, options(mode)) {
+        // A repair, too, copies for the snapshots what it writes over.
+        Ok(located) if mode != Mode::Check => ordofs::kept_in_repair(rt, &located).with_context(|| spec.to_string()),
         Ok(located) => Ok(located.disk),
         Err(OpenError::NotFound(_)) => {
             ordofs::open(rt, spec, &options(mode)).map_err(|error| image::open_error(&spec.path, error))

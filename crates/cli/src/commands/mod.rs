@@ -46,6 +46,7 @@ pub(crate) mod setfacl;
 pub(crate) mod setfattr;
 #[cfg(feature = "laboratory")]
 pub(crate) mod sim;
+pub(crate) mod snapshot;
 pub(crate) mod stat;
 pub(crate) mod sync;
 pub(crate) mod tar;

@@ -50,6 +50,7 @@ Options (-o), between commas:
   suid, dev               honour set-user-id files, or device files (root only; default: neither)
   noexec                  programs on the volume cannot be run
   offset=BYTES            where the volume starts in the image
+  snapshot=NAME           a snapshot of the volume, by path, or by name in /.snap; read-only
   transport=classic|uring how the kernel passes requests; uring needs Linux 6.14 [classic]
   follow=on|off           the server moves to the CPU of a program that uses the mount alone [on]
   xattr=on|off            off: extended attributes stay on the volume, but are neither shown nor set;
@@ -116,7 +117,8 @@ pub(crate) fn run(args: &Args) -> Outcome {
     let wanted = Wanted::parse(source.as_os_str(), args.options.iter().map(OsString::as_os_str), args.sloppy)?;
     // Checked before the volume is marked as in use.
     wanted.transport.available()?;
-    let start = Start { offset: wanted.offset.or(args.start.offset) };
+    let start =
+        Start { offset: wanted.offset.or(args.start.offset), snapshot: wanted.snapshot.or(args.start.snapshot) };
     let spec = image::spec(&args.image, start)?;
     if args.fake {
         return Ok(Status::DONE);

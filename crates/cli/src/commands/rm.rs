@@ -1,5 +1,6 @@
 //! `ordo rm`
 
+use crate::commands::snapshot;
 use crate::expand::{self, NoMatch};
 use crate::image::{self, Start};
 use crate::interrupt;
@@ -14,6 +15,8 @@ use std::ffi::OsString;
 use std::rc::Rc;
 
 /// Removes files of an image
+///
+/// A snapshot of the volume is removed, too, if the volume is not mounted: what it alone has becomes free.
 ///
 /// A path may be a pattern ('disk.img:/var/log/*.gz'). Ctrl-C and SIGTERM end it between two files; the volume is left
 /// clean, and a line says how many are removed.
@@ -44,6 +47,10 @@ fn remove_all(args: &Args, count: &mut u64) -> Outcome {
     for argument in &args.places {
         let place = Inside::parse(argument);
         let spec = image::spec(&place.image, args.start)?;
+        if snapshot::removed(&spec, &place)? {
+            *count += 1;
+            continue;
+        }
         image::change(&spec, async |fs| {
             interrupt::check()?;
             let places = match expand::places(fs, &place).await {

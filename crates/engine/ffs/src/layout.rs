@@ -50,6 +50,23 @@ impl Layout for Ffs {
         self.each_dinode(show).await
     }
 
+    async fn begin(&self, _op: Op) -> Result<()> {
+        self.running.set(self.running.get() + 1);
+        Ok(())
+    }
+
+    fn end(&self, _op: Op) {
+        self.running.set(self.running.get() - 1);
+    }
+
+    fn is_tight(&self) -> bool {
+        self.is_tight()
+    }
+
+    fn most_at_once(&self) -> usize {
+        if self.copies.is_some() { crate::snapshot::MOST_AT_ONCE } else { usize::MAX }
+    }
+
     async fn load(&self, ino: Ino) -> Result<Inode> {
         self.load(ino).await
     }

@@ -30,6 +30,7 @@ mod map;
 mod mount;
 mod newfs;
 mod quota;
+mod snapshot;
 mod summary;
 #[cfg(test)]
 mod tests;
@@ -40,6 +41,7 @@ pub use dirpref::Spread;
 pub use leaks::{Extent, Piece, UsedInodes};
 pub use mount::{MountError, Opening, may_write};
 pub use newfs::{NewfsError, newfs};
+pub use snapshot::Copies;
 
 use ordo_buf::{BufRef, Cache};
 use ordo_ondisk::{Corrupt, Geometry, Superblock};
@@ -63,6 +65,10 @@ pub struct Ffs {
     rng: RefCell<ordo_rt::Rng>,
     spread: Spread,
     far_behind_direct: bool,
+    /// The room for what snapshots need.
+    copies: Option<Copies>,
+    /// Calls that run now, if there are snapshots.
+    running: Cell<u64>,
     /// Held while a block of inodes is written for the first time.
     preparing: ordo_rt::sync::Mutex<()>,
     /// Inodes may have extended attributes.

@@ -116,12 +116,19 @@ impl Ffs {
     }
 
     pub(crate) async fn map(&self, inode: &Inode, lbn: Lbn, count: u64) -> Result<Mapped> {
+        if self.is_snapshot(inode) {
+            // Nothing of it is a hole: what has no block is in the volume.
+            return Ok(Mapped::Stored { blocks: count.max(1) });
+        }
         let Placed { at, blocks } = self.run_at(inode, lbn, count).await?;
         Ok(if at.is_hole() { Mapped::Hole { blocks } } else { Mapped::Stored { blocks } })
     }
 
     pub(crate) async fn read_ahead(&self, inode: &Inode, from: Lbn, to: Lbn) -> Result<()> {
         let (mut lbn, end) = (from.0.max(0) as u64, to.0.max(0) as u64);
+        if self.is_snapshot(inode) {
+            return Ok(());
+        }
         if inode.is_dir() {
             // Direct blocks only, whose addresses are at hand. A larger directory's blocks are mostly contiguous.
             for lbn in lbn..end.min(NDADDR as u64) {
@@ -223,6 +230,9 @@ impl Ffs {
                 if walk.count < path.depth() { FragNo::HOLE } else { walk.pointer }
             }
         };
+        if self.is_snapshot(inode) {
+            return self.snapshot_block(inode, n, at).await;
+        }
         if at.is_hole() {
             return Ok(None);
         }

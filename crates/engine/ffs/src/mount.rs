@@ -19,7 +19,7 @@ use crate::group::Checked;
 use crate::home::FfsHome;
 use crate::leaks::Suspects;
 use crate::summary::Summary;
-use crate::{Ffs, corrupt};
+use crate::{Copies, Ffs, corrupt};
 use ordo_buf::{BufRef, Cache, Key, LogKind, Role, Scheme, Want};
 use ordo_disk::DiskOff;
 use ordo_ondisk::superblock::fields::flag;
@@ -38,6 +38,8 @@ pub struct Opening {
     pub read_only: bool,
     /// Write to a volume that was not clean, though it must be checked first.
     pub force: bool,
+    /// The disk below copies for the snapshots what is written over, and tells how much it still can.
+    pub snapshots: Option<Copies>,
     /// The mount point: recorded in the superblock.
     pub mount_point: String,
     /// The `fs_mtime` of this mount, which a journal of soft updates already has (V4). `None`: the clock's time.
@@ -99,7 +101,10 @@ pub(crate) struct AtRest {
 /// The reason if not; the text says what to do.
 pub fn may_write(found: &Found, opening: &Opening) -> std::result::Result<(), MountError> {
     let sb = &found.superblock;
-    sb.write_gate()?;
+    match opening.snapshots.is_some() {
+        true => sb.write_gate_keeping_snapshots()?,
+        false => sb.write_gate()?,
+    }
     // Not even by force: what only fsck can find out would be written over the first superblock.
     if found.copy != Copy::Primary {
         return Err(MountError::Backup);
@@ -176,6 +181,8 @@ impl Ffs {
             memory: Memory { optim: Cell::new(optim), cgrotor: Cell::new(cgrotor) },
             rng: RefCell::new(cache.rt().rng()),
             spread: opening.spread,
+            copies: opening.snapshots.clone(),
+            running: Cell::new(0),
             far_behind_direct: opening.far_behind_direct,
             preparing: ordo_rt::sync::Mutex::new(()),
             extattr,

@@ -46,7 +46,8 @@ pub(crate) fn may_link(inode: &Inode) -> Result<()> {
 
 /// Refuses to remove a name of a file, or from a directory, whose flags forbid it.
 pub(crate) fn may_unlink(dir: &Inode, inode: &Inode) -> Result<()> {
-    let pinned = flags::IMMUTABLE | flags::APPEND | flags::NOUNLINK;
+    // Other snapshots may need blocks of one: it is removed when the volume is not mounted.
+    let pinned = flags::IMMUTABLE | flags::APPEND | flags::NOUNLINK | flags::SNAPSHOT;
     if dir.dinode().flags & (flags::IMMUTABLE | flags::APPEND) != 0 || inode.dinode().flags & pinned != 0 {
         return Err(Refusal::NotPermitted.into());
     }

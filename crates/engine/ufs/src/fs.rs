@@ -157,6 +157,12 @@ impl<L: Layout> Ufs<L> {
         if !matches!(kind, CallKind::Reclaim | CallKind::Upkeep) && self.cache().capabilities().wants_sync() {
             self.empty_log().await?;
         }
+        if !matches!(kind, CallKind::Reclaim | CallKind::Upkeep) && self.layout.is_tight() {
+            Box::pin(self.syncfs()).await?;
+            if self.layout.is_tight() {
+                return Err(Refusal::NoSpace.into());
+            }
+        }
         let work = async |op| {
             let _shared = match self.worker.get().and_then(Attached::gate) {
                 Some(gate) if changes_links(kind) => Some(gate.read().await),

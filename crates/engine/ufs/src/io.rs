@@ -103,7 +103,8 @@ impl<L: Layout> Ufs<L> {
         let data = &data[..data.len().min((limit - offset.min(limit)) as usize)];
         let mut done = 0;
         loop {
-            let (at, rest) = (offset + done as u64, &data[done..]);
+            let most = self.layout.most_at_once().min(data.len() - done);
+            let (at, rest) = (offset + done as u64, &data[done..done + most]);
             let written = self.call_with_room(CallKind::Write, async |op| {
                 let _alone = inode.lock.write().await;
                 let (written, outcome) = self.write_blocks(op, who, inode, at, rest).await;
@@ -116,6 +117,10 @@ impl<L: Layout> Ufs<L> {
                 Ok(written)
             });
             match written.await {
+                Ok(written) if written == most && done + written < data.len() => {
+                    done += written;
+                    continue;
+                }
                 Ok(written) => done += written,
                 // What is written counts; the next write is told.
                 Err(_) if done > 0 => break,

@@ -95,6 +95,17 @@ pub trait Layout: 'static {
         let _ = op;
     }
 
+    /// A call that changes something may not find what it needs beside free blocks: everything dirty is written first,
+    /// and if that does not help, the call is refused with `NoSpace`. Calls that free are never refused.
+    fn is_tight(&self) -> bool {
+        false
+    }
+
+    /// The most bytes that one call writes.
+    fn most_at_once(&self) -> usize {
+        usize::MAX
+    }
+
     /// What holds of this layout under `scheme`: a scheme declares for a layout that leaves all order to it, and a
     /// layout that recovers by itself (roll-forward) knows better.
     fn promises(scheme: &dyn Scheme) -> Promises {

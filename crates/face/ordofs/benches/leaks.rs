@@ -22,7 +22,7 @@ fn number(name: &str, default: u64) -> u64 {
 }
 
 fn spec(image: &Path) -> ImageSpec {
-    ImageSpec { path: image.to_owned(), part: None, offset: None }
+    ImageSpec { path: image.to_owned(), part: None, offset: None, snapshot: None }
 }
 
 /// Makes the volume and its files.

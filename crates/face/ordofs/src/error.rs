@@ -52,6 +52,9 @@ pub enum OpenError {
     /// A new log-structured volume cannot have this shape.
     #[error(transparent)]
     LogShape(#[from] ordo_ondisk::lfs::NewfsError),
+    /// Something with a snapshot.
+    #[error(transparent)]
+    Snapshot(Box<crate::SnapshotError>),
     /// A new volume is larger than its disk.
     #[error("a volume of {volume} bytes does not fit on a disk of {disk}")]
     TooLarge {

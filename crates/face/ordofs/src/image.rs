@@ -24,6 +24,8 @@ pub struct ImageSpec {
     pub part: Option<Select>,
     /// Where the volume starts, in bytes.
     pub offset: Option<u64>,
+    /// Not the volume as it is, but this snapshot of it: a path in it, or a name in `/.snap`. It can only be read.
+    pub snapshot: Option<String>,
 }
 
 impl ImageSpec {
@@ -32,13 +34,13 @@ impl ImageSpec {
     /// # Errors
     /// `BadSpec` for a suffix that names no partition.
     pub fn parse(text: &Path) -> Result<ImageSpec, OpenError> {
-        let whole = ImageSpec { path: text.to_owned(), part: None, offset: None };
+        let whole = ImageSpec { path: text.to_owned(), part: None, offset: None, snapshot: None };
         let (Some(name), false) = (text.to_str(), text.exists()) else { return Ok(whole) };
         match name.rsplit_once('@') {
             None => Ok(whole),
             Some((path, suffix)) => {
                 let part = suffix.parse::<Select>().map_err(|error| OpenError::BadSpec(error.to_string()))?;
-                Ok(ImageSpec { path: path.into(), part: Some(part), offset: None })
+                Ok(ImageSpec { path: path.into(), part: Some(part), offset: None, snapshot: None })
             }
         }
     }
@@ -91,7 +93,16 @@ pub fn open(rt: &Rt, spec: &ImageSpec, options: &FileOptions) -> Result<Rc<dyn D
 /// When the file cannot be opened or is in use, when there is no such partition, or no volume.
 pub fn locate(rt: &Rt, spec: &ImageSpec, options: FileOptions) -> Result<Located, OpenError> {
     let disk = open(rt, spec, &options)?;
-    find_in(rt, &disk, spec, found::find).map_err(|error| instead(rt, spec, &disk, error))
+    let located = find_in(rt, &disk, spec, found::find).map_err(|error| instead(rt, spec, &disk, error))?;
+    as_it_was(rt, located, spec)
+}
+
+/// The volume, or the snapshot of it that is wanted.
+fn as_it_was(rt: &Rt, located: Located, spec: &ImageSpec) -> Result<Located, OpenError> {
+    match &spec.snapshot {
+        Some(name) => crate::snapshot::locate_snapshot(rt, &located, name.as_bytes()),
+        None => Ok(located),
+    }
 }
 
 /// As [`locate`]; if no primary superblock can be used, a backup describes the volume. For inspecting or repairing a
@@ -105,7 +116,7 @@ pub fn locate_damaged(rt: &Rt, spec: &ImageSpec, options: FileOptions) -> Result
         Err(OpenError::NotFound(why)) => {
             find_in(rt, &disk, spec, found::find_backup).map_err(|_| instead(rt, spec, &disk, OpenError::NotFound(why)))
         }
-        found => found,
+        found => as_it_was(rt, found?, spec),
     }
 }
 
@@ -130,7 +141,12 @@ pub fn locate_on(rt: &Rt, disk: Rc<dyn Disk>) -> Result<Located, OpenError> {
 /// When it cannot be read, or is not valid.
 pub(crate) async fn located_again(located: Located) -> Result<Located, OpenError> {
     let Located { disk, found, log } = located;
-    let at = found.ufs()?.superblock.at;
+    let found = superblock_at(&disk, found.ufs()?.superblock.at).await?.into();
+    Ok(Located { disk, found, log })
+}
+
+/// The superblock at this place, which must be a primary one.
+pub(crate) async fn superblock_at(disk: &Rc<dyn Disk>, at: ByteOff) -> Result<search::Found, OpenError> {
     let sector = u64::from(disk.info().sector);
     let start = at.0 - at.0 % sector;
     let end = (at.0 + SBLOCKSIZE as u64).next_multiple_of(sector).min(disk.info().size);
@@ -139,7 +155,7 @@ pub(crate) async fn located_again(located: Located) -> Result<Located, OpenError
     let bytes: Vec<u8> =
         parts.iter().flat_map(|part| part.block.iter().copied()).skip((at.0 - start) as usize).collect();
     let superblock = Superblock::decode(&bytes, at).map_err(ordo_vfs::Error::corrupt)?;
-    Ok(Located { disk, found: search::Found { superblock, copy: Copy::Primary }.into(), log })
+    Ok(search::Found { superblock, copy: Copy::Primary })
 }
 
 pub(crate) type Search = fn(&mut search::ReadAt<'_>, u64) -> Result<Found, search::NotFound>;

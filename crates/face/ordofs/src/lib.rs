@@ -103,6 +103,7 @@ pub mod path;
 mod placement;
 mod rescue;
 mod resize;
+mod snapshot;
 mod tune;
 mod unread;
 mod versions;
@@ -125,6 +126,9 @@ pub use ordo_ufs::Quotas;
 pub use placement::{Class, Part, Placement, Tenth};
 pub use rescue::{Damaged, Described, open_damaged};
 pub use resize::{ResizeError, Resized, resize, resize_on};
+pub use snapshot::{
+    Snapshot, SnapshotError, is_snapshot, kept_in_repair, locate_snapshot, make_snapshot, remove_snapshot, snapshots,
+};
 pub use tune::{Acls, JournalChange, TuneError, Tuned, Tuning, VolumeId};
 pub use unread::UnreadLog;
 

@@ -147,7 +147,9 @@ impl Default for MountOptions {
 /// The scheme of a new volume if none was chosen.
 pub const DEFAULT_SCHEME: &str = "softupdates";
 
-/// The scheme of a volume if none was chosen: the one that its flags name, or [`DEFAULT_SCHEME`] if they name none.
+/// The scheme of a volume if none was chosen: the one that its flags name, or [`DEFAULT_SCHEME`] if they name none, or
+/// if it has snapshots.
 pub fn default_scheme(superblock: &Superblock) -> &'static str {
-    if superblock.features().suj { "suj" } else { DEFAULT_SCHEME }
+    let on = superblock.features();
+    if on.suj && on.snapshots == 0 { "suj" } else { DEFAULT_SCHEME }
 }

@@ -97,7 +97,14 @@ findings! {
     /// A clean volume has a list of files that were open without a name.
     UnlinkedList { head: i32 }, 48, Preen, "superblock: list of unlinked inodes begins at {head} on a clean volume";
     /// A slot of the snapshot list names no snapshot.
-    SnapshotSlot { slot: usize, ino: u32 }, 18, Manual, "superblock: snapshot slot {slot} names inode {ino}, which is none";
+    SnapshotSlot { slot: usize, ino: u32 }, 18, Preen, "superblock: snapshot slot {slot} names inode {ino}, which is none";
+    /// A snapshot is in no list.
+    SnapshotUnlisted { ino: u32 }, 18, Preen, "inode {ino}: a snapshot that is in no list, and so not complete; emptied";
+    /// A snapshot cannot be read.
+    SnapshotDamaged { ino: u32, why: &'static str }, 18, Manual, "inode {ino}: a damaged snapshot ({why}); emptied";
+    /// A block of a snapshot was becoming a copy, or changed its snapshot.
+    SnapshotTwice { ino: u32, lbn: u64, frag: u64 }, 18, Preen,
+        "inode {ino}: block {lbn} of the snapshot is at fragment {frag}, which is a copy, or another snapshot's";
 
     /// The header of a cylinder group cannot be used to find its inodes.
     GroupHeader { group: u32, field: &'static str, found: i64, right: i64 }, 9, Manual,

@@ -134,6 +134,9 @@ impl Volume {
             self.put_dinode(ino, &Dinode { gen_: dinode.gen_, ..Dinode::default() }).await?;
             return Ok(Known::default());
         }
+        if is_snapshot(&dinode) {
+            self.check_snapshot(ino, &mut dinode).await?;
+        }
         let tally = self.claim(ino, &mut dinode).await?;
         if !tally.dups {
             self.settle(ino, &mut dinode, tally).await?;

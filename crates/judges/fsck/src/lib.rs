@@ -33,6 +33,7 @@ mod report;
 mod run;
 mod setup;
 mod shape;
+mod snapshots;
 mod suj;
 mod volume;
 mod waiting;

@@ -100,7 +100,7 @@ impl Volume {
             0x8000_0000 - u64::from(geo.dirblksiz)
         } else if is_snapshot(dinode) {
             // Every block of the volume, and the list of those that were copied at once.
-            (geo.size.div_ceil(geo.frag.into()) + 1) * u64::from(geo.bsize)
+            geo.snapshot_bytes(geo.snapshot_blocks() + 1)
         } else {
             geo.maxfilesize
         };

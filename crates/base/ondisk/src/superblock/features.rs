@@ -220,7 +220,7 @@ pub enum Refused {
     #[error("NetBSD's log (WAPBL) must be replayed first; run fsck")]
     Wapbl,
     /// Snapshots require copy-on-write.
-    #[error("the volume has {0} snapshots, which writing would spoil; remove them on FreeBSD or NetBSD first")]
+    #[error("the volume has {0} snapshots, which this would spoil; remove them first, with ordo rm or on their system")]
     Snapshots(usize),
     /// Quotas cannot be kept.
     #[error("the superblock's fields of NetBSD's quotas are damaged; repair it with fsck_ffs there")]
@@ -289,6 +289,18 @@ impl Superblock {
     /// # Errors
     /// The first promise that it does not keep.
     pub fn write_gate(&self) -> Result<(), Refused> {
+        self.write_gate_keeping_snapshots()?;
+        match self.features().snapshots {
+            0 => Ok(()),
+            snapshots => Err(Refused::Snapshots(snapshots)),
+        }
+    }
+
+    /// The same for a writer that copies for the snapshots what it writes over.
+    ///
+    /// # Errors
+    /// As [`Superblock::write_gate`].
+    pub fn write_gate_keeping_snapshots(&self) -> Result<(), Refused> {
         let (f, on) = (&self.fields, self.features());
         let g = self.geometry();
         let first = [
@@ -300,7 +312,6 @@ impl Superblock {
             (self.format == Format::Ufs1 && (f.old_cpg > 1 || f.old_nrpos > 1), Refused::OldSuperblock),
             (matches!(on.dialect, Dialect::OpenBsd | Dialect::OldBsd | Dialect::Apple), Refused::Dialect(on.dialect)),
             (on.wapbl, Refused::Wapbl),
-            (on.snapshots != 0, Refused::Snapshots(on.snapshots)),
             (on.quota2 && self.quota2().is_none(), Refused::Quota2),
             (on.gjournal, Refused::Gjournal),
             (on.needs_fsck, Refused::NeedsFsck),

@@ -13,6 +13,7 @@ pub(crate) use log::of_mounted_log;
 #[cfg(feature = "laboratory")]
 pub(crate) use segments::SegmentMap;
 
+use crate::commands::snapshot::SnapshotJson;
 use crate::image::{self, Forensic, ImageArg};
 use crate::listing::json_text;
 use crate::out::{Outcome, Status, print};
@@ -177,6 +178,9 @@ pub(crate) struct Info {
     /// Its active journal.
     #[serde(skip_serializing_if = "Option::is_none")]
     active: Option<ActiveInfo>,
+    /// Oldest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    snapshots: Vec<SnapshotJson>,
     features: Vec<&'static str>,
     flags: u32,
     last_mount_point: String,
@@ -193,7 +197,7 @@ pub(crate) struct Info {
 }
 
 /// The volume at `spec`, and the partitions of its disk.
-fn find(spec: &ImageSpec) -> anyhow::Result<(Located, Vec<Part>, Option<ActiveInfo>)> {
+fn find(spec: &ImageSpec) -> anyhow::Result<(Located, Vec<Part>, Option<ActiveInfo>, Vec<SnapshotJson>)> {
     let rt = Rt::real_time();
     let options = || FileOptions { read_only: true, ..FileOptions::default() };
     let located = locate_damaged(&rt, spec, options()).map_err(|error| image::open_error(&spec.path, error))?;
@@ -214,7 +218,10 @@ fn find(spec: &ImageSpec) -> anyhow::Result<(Located, Vec<Part>, Option<ActiveIn
     let table = table.into_iter().map(part).collect();
     // What is wrong with it is told where it is used.
     let active = active_at_rest(&rt, &located).ok().flatten().map(|(state, _)| ActiveInfo::of(&state));
-    Ok((located, table, active))
+    let bsize = located.found.ufs().map_or(0, |found| found.superblock.geometry().bsize);
+    let snapshots = ordofs::snapshots(&rt, &located).unwrap_or_default();
+    let snapshots = snapshots.iter().map(|found| SnapshotJson::of(found, bsize)).collect();
+    Ok((located, table, active, snapshots))
 }
 
 impl Info {
@@ -251,6 +258,7 @@ impl Info {
             kept_by: sb.keeper().map(|(keeper, _)| json_text(keeper.scheme.as_bytes()).0),
             log: Log::of(sb),
             active,
+            snapshots: vec![],
             features: features(sb),
             flags: f.flags,
             last_mount_point: sb.last_mount_point(),
@@ -303,6 +311,7 @@ impl Info {
             ("written", format!("{} UTC", text::time(self.last_written))),
             ("superblock", format!("at byte {}{backup}", self.superblock)),
         ];
+        lines.extend(self.snapshots.iter().map(|snapshot| ("snapshot", snapshot.line())));
         lines.extend(self.warnings.iter().map(|warning| ("odd", warning.clone())));
         lines.extend(self.partitions.iter().map(Part::line));
         lines
@@ -333,14 +342,14 @@ fn features(sb: &Superblock) -> Vec<&'static str> {
 /// Prints the volume at a place; also used by `mkfs`.
 pub(crate) fn show(image: &Path, start: image::Start, json: bool) -> Outcome {
     let spec = image::spec(image, start)?;
-    let (located, parts, active) = match find(&spec) {
+    let (located, parts, active, snapshots) = match find(&spec) {
         Ok(found) => found,
         Err(error) => return InUse::of(image).map_or(Err(error), |used| used.show(json)),
     };
     let name = json_text(spec.to_string().as_bytes()).0;
     match &located.found {
         Found::Ufs(found) => {
-            let info = Info::new(name, found, parts, active);
+            let info = Info { snapshots, ..Info::new(name, found, parts, active) };
             shown(&info, info.lines(), json)
         }
         Found::Lfs(found) => {

@@ -64,13 +64,14 @@ impl Ffs {
             }
             (dinode.db, dinode.ib, dinode.size)
         };
-        for (i, at) in db.into_iter().enumerate().filter(|(_, at)| !at.is_hole()) {
+        let snapshot = self.is_snapshot(inode);
+        for (i, at) in db.into_iter().enumerate().filter(|(_, at)| !Ffs::is_elsewhere(snapshot, *at)) {
             let frags = self.g.blkfrags(size, i as u64).max(1);
             self.refer_run(&mut extent, self.sane(inode.ino(), Lbn(i as i64), at, frags)?, frags);
             extent.end = extent.end.max(i as u64 + 1);
         }
         for (root, at) in ib.into_iter().enumerate().filter(|(_, at)| !at.is_hole()) {
-            self.refer_tree(inode.ino(), root, at, &mut extent).await?;
+            self.refer_tree(inode, root, at, &mut extent).await?;
         }
         Ok(extent)
     }
@@ -175,7 +176,8 @@ impl Ffs {
     }
 
     /// Everything below indirect pointer `root` of an inode.
-    async fn refer_tree(&self, ino: Ino, root: usize, at: FragNo, extent: &mut Extent) -> Result<()> {
+    async fn refer_tree(&self, inode: &Inode, root: usize, at: FragNo, extent: &mut Extent) -> Result<()> {
+        let (ino, snapshot) = (inode.ino(), self.is_snapshot(inode));
         let base = (1..=root).fold(12u64, |base, level| base.saturating_add(self.g.span(level)));
         let mut todo = vec![(self.g.indirect_root(root), at, root, base)];
         while let Some((name, at, level, base)) = todo.pop() {
@@ -184,7 +186,7 @@ impl Ffs {
             self.bounded(ino, extent)?;
             for i in 0..self.g.nindir {
                 let to = self.pointer(&block, i);
-                if to.is_hole() {
+                if Ffs::is_elsewhere(snapshot, to) {
                     continue;
                 }
                 let first = base.saturating_add(u64::from(i).saturating_mul(self.g.span(level)));

@@ -10,6 +10,7 @@ use crate::found::Found;
 use crate::image::{ImageSpec, Located, locate_damaged};
 use crate::journal;
 use crate::options::default_scheme;
+use crate::snapshot;
 use crate::{Fs, MountOptions, Notice, Notices, OpenError, QuotaLimits, UnreadLog};
 use ordo_active::Active;
 use ordo_buf::{Cache, Health, Scheme};
@@ -142,6 +143,8 @@ impl Mounted {
         };
         let was_clean = located.found.ufs()?.superblock.is_clean();
         let notices = &options.notices;
+        let (located, keeping) = snapshot::kept(located, read_only, scheme.name()).await?;
+        opening.snapshots = keeping.map(|keeping| ordo_ffs::Copies::new(move || keeping.headroom()));
         let (located, not_replayed) = match read_only {
             true => journal::as_if_replayed(rt, located, notices).await?,
             false => journal::replayed(rt, located, notices).await?,

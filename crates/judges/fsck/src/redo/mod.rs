@@ -68,7 +68,7 @@ pub(crate) async fn replay_opened(
     let Some(keeper) = is_due(&opened.sb) else {
         return Err(if opened.sb.is_clean() { NotReplayed::Clean } else { NotReplayed::NoLog });
     };
-    crate::suj::gate(&opened.sb)?;
+    crate::suj::gate(&opened.sb, disk.keeps_snapshots())?;
     let mut volume = Replay::new(disk.clone(), opened.sb, rt.wall().0);
     let mut active = None;
     let place = match keeper.log {

@@ -88,7 +88,7 @@ pub(crate) fn is_due(sb: &Superblock) -> bool {
 /// The same, after the superblock was found.
 pub(crate) async fn replay_opened(disk: Rc<dyn Disk>, opened: Opened, now: i64) -> Result<Replayed, NotReplayed> {
     usable(&opened)?;
-    gate(&opened.sb)?;
+    gate(&opened.sb, false)?;
     Replay::new(disk, opened.sb, now).run().await
 }
 
@@ -118,13 +118,17 @@ fn usable(opened: &Opened) -> Result<(), NotReplayed> {
     Ok(())
 }
 
-/// Refuses volumes that this program must not write, and those whose snapshots a replay would damage.
-pub(crate) fn gate(sb: &Superblock) -> Result<(), NotReplayed> {
+/// Refuses volumes that this program must not write, and those whose snapshots a replay would damage; `kept`: the disk
+/// copies for them what is written over.
+pub(crate) fn gate(sb: &Superblock, kept: bool) -> Result<(), NotReplayed> {
     let mut clean = sb.clone();
     clean.fields.clean = 1;
     // A mount cannot maintain these features; a replay does not touch them.
     clean.fields.flags &= !(flag::NFS4ACLS | flag::MULTILABEL);
-    Ok(clean.write_gate()?)
+    match kept {
+        true => Ok(clean.write_gate_keeping_snapshots()?),
+        false => Ok(clean.write_gate()?),
+    }
 }
 
 /// The volume during a replay. The modules describe their steps.

@@ -33,7 +33,7 @@ pub async fn begin_session(rt: &Rt, disk: Rc<dyn Disk>, sb: &Superblock) -> Resu
     if !sb.is_clean() {
         return Err(NotReplayed::NotClean);
     }
-    super::gate(sb)?;
+    super::gate(sb, false)?;
     Replay::new(disk, sb.clone(), rt.wall().0).begin_session().await
 }
 

@@ -56,7 +56,7 @@ pub async fn replay_wapbl(rt: &Rt, disk: Rc<dyn Disk>) -> Result<Replayed, NotRe
 pub(crate) async fn replay_opened(disk: Rc<dyn Disk>, opened: Opened, now: i64) -> Result<Replayed, NotReplayed> {
     let mut usable = opened.sb.clone();
     usable.fields.flags &= !(flag::NETBSD_WAPBL | flag::NETBSD_NFS4ACLS);
-    crate::suj::gate(&usable)?;
+    crate::suj::gate(&usable, false)?;
     see(Rc::new(Overlay::new(disk.clone())), opened.clone(), now).await?;
     see(disk, opened, now).await
 }
