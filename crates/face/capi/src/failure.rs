@@ -41,7 +41,7 @@ pub(crate) fn text() -> *const c_char {
     LAST.with(|last| last.borrow().1.as_ptr())
 }
 
-/// The result of a call for C: -1 for a failure, which is kept, and for a panic (C2 of the crate).
+/// The result of a call for C: -1 for a failure, which is kept, and for a panic (face-capi-2 of the crate).
 pub(crate) fn guard(call: impl FnOnce() -> Result<i64>) -> i64 {
     // What a panic leaves half done is on the volume's thread, which ends by it; the tables here change in one step.
     let result = catch_unwind(AssertUnwindSafe(call));

@@ -1,7 +1,7 @@
 //! The pointers of C callers: the only place where they are used.
 //!
-//! R1. What the header asks of a caller is what the unsafe blocks rely on: a text ends with a zero byte, a buffer has the
-//!     length that is given with it, and both stay valid and unchanged by others until the call returns.
+//! R1. What the header asks of a caller is what the unsafe blocks rely on: a text ends with a zero byte, a buffer has
+//!     the length that is given with it, and both stay valid and unchanged by others until the call returns.
 //! R2. A null pointer is never followed: it is EINVAL, or an empty buffer of length 0.
 
 // This and `abi` are the only files of the crate with unsafe code.
@@ -17,7 +17,8 @@ fn text<'a>(text: *const c_char) -> Result<&'a CStr> {
     if text.is_null() {
         return Err(Failure::new(Errno::INVAL, "a null pointer where a text is wanted"));
     }
-    // SAFETY: it is not null, and ends with a zero byte (R1). The result is not kept beyond the call (C4 of the crate).
+    // SAFETY: it is not null, and ends with a zero byte (R1). The result is not kept beyond the call (face-capi-4 of
+    // the crate).
     Ok(unsafe { CStr::from_ptr(text) })
 }
 

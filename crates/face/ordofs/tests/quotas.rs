@@ -63,7 +63,8 @@ fn table(e: Endian, bsize: usize, soft: u64, hard: u64) -> Vec<u8> {
     for at in [8, 16, 48, 56] {
         put(at, u64::MAX);
     }
-    (put(40, WEEK), put(80, WEEK));
+    put(40, WEEK);
+    put(80, WEEK);
     // Chain 1 has the entry at 144; the free ones follow.
     put(112 + 8, 144);
     for (at, number) in [(144, hard), (152, soft), (176, 3600), (184, 4), (192, 4), (216, WEEK)] {

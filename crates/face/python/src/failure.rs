@@ -5,7 +5,7 @@ use pyo3::exceptions::{PyOSError, PyValueError};
 use std::io;
 use std::path::Path;
 
-/// An `OSError` with number, text and path (Y2 of the module).
+/// An `OSError` with number, text and path (face-python-2 of the module).
 pub(crate) fn os_error(error: &io::Error, path: &Path) -> PyErr {
     PyOSError::new_err((ordo_vfs::errno_of(error), error.to_string(), path.as_os_str().to_owned()))
 }

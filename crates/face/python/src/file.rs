@@ -52,7 +52,7 @@ impl File {
         file.ok_or_else(|| value_error("I/O operation on closed file"))
     }
 
-    /// Runs a call without Python's lock (Y1 of the module).
+    /// Runs a call without Python's lock (face-python-1 of the module).
     fn call<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&SharedFile) -> io::Result<T> + Send) -> PyResult<T> {
         let file = self.open_one()?;
         py.detach(|| work(&file)).map_err(|error| os_error(&error, &self.path))

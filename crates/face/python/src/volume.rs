@@ -50,7 +50,7 @@ impl Volume {
         volume.ok_or_else(|| value_error("operation on a closed volume"))
     }
 
-    /// Runs a call on the volume's thread, without Python's lock (Y1 of the module).
+    /// Runs a call on the volume's thread, without Python's lock (face-python-1 of the module).
     fn call<T: Send + 'static>(
         &self,
         py: Python<'_>,

@@ -196,8 +196,11 @@ pub(crate) struct Info {
     partitions: Vec<Part>,
 }
 
-/// The volume at `spec`, and the partitions of its disk.
-fn find(spec: &ImageSpec) -> anyhow::Result<(Located, Vec<Part>, Option<ActiveInfo>, Vec<SnapshotJson>)> {
+/// A volume, the partitions of its disk, its active journal and its snapshots.
+type Seen = (Located, Vec<Part>, Option<ActiveInfo>, Vec<SnapshotJson>);
+
+/// What is at `spec`.
+fn find(spec: &ImageSpec) -> anyhow::Result<Seen> {
     let rt = Rt::real_time();
     let options = || FileOptions { read_only: true, ..FileOptions::default() };
     let located = locate_damaged(&rt, spec, options()).map_err(|error| image::open_error(&spec.path, error))?;
