@@ -78,7 +78,11 @@ impl<L: Layout> Ufs<L> {
                         "all is written, and {scheme} waits for something that never comes"
                     )));
                 }
-                Until::NothingWaits => cache.has_ripe() || cache.capabilities().wants_flush(),
+                // What the upkeep freed after the quotas were written is not in their files.
+                Until::NothingWaits => {
+                    let quotas = self.layout.quotas().is_some_and(crate::Quotas::is_changed);
+                    cache.has_ripe() || cache.capabilities().wants_flush() || quotas
+                }
             };
             if !goes_on {
                 break;

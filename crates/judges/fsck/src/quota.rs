@@ -4,24 +4,58 @@
 //!     64-byte records in the root directory. A file of 32-bit records has no head, and may be anybody's that has its
 //!     name; `ordo quota --check` counts for it.
 //! Q2. Files of quotas, snapshots and NetBSD's log are charged to nobody, as on the BSD systems.
-//! Q3. Nothing is allocated. An owner for whom a file has no room is left out; the next mount that keeps the quotas
+//! Q3. A log brings back what was not counted: where there may be quotas, a replay is followed by all phases.
+//! Q4. Nothing is allocated. An owner for whom a file has no room is left out; the next mount that keeps the quotas
 //!     counts anew.
 
 use crate::dirty::Order;
+use crate::image::Image;
 use crate::volume::{Kind, Volume};
 use crate::walk::{Slot, Walk, is_snapshot};
 use crate::{Error, Finding, dirblock};
+use ordo_disk::Disk;
 use ordo_ondisk::dinode::{flags, mode};
 use ordo_ondisk::quota::table::{LARGEST, Table};
 use ordo_ondisk::quota::{Form, Whose};
-use ordo_ondisk::{ByteOff, Ino};
+use ordo_ondisk::{ByteOff, Dinode, Ino, Superblock};
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 /// Sectors and inodes of each owner.
 type Used = BTreeMap<u32, (u64, u64)>;
 
 /// A block of a file: its number, its place, its bytes.
 type Block = (u64, ByteOff, usize);
+
+/// Whether a volume may have quotas: NetBSD's tables, or names of their files in the root directory. What cannot be
+/// read may.
+pub(crate) async fn may_have(disk: &Rc<dyn Disk>, sb: &Superblock) -> bool {
+    let g = sb.geometry();
+    if sb.features().quota2 {
+        return true;
+    }
+    let mut image = Image::new(disk.clone(), sb.volume_bytes(), g.bsize);
+    let mut bytes = vec![0; g.dinode_size as usize];
+    if image.read(Dinode::place(&g, Ino::ROOT), &mut bytes).await.is_err() {
+        return true;
+    }
+    let Ok(root) = Dinode::decode(&bytes, &g, Ino::ROOT) else { return true };
+    if !root.ib[0].is_hole() {
+        return true;
+    }
+    for (lbn, pointer) in (0..).zip(root.db).filter(|(_, pointer)| !pointer.is_hole()) {
+        let frags = g.blkfrags(root.size, lbn);
+        let mut block = vec![0; g.blksize(root.size, lbn) as usize];
+        if !g.is_data_range(pointer, frags) || image.read(g.byte(pointer), &mut block).await.is_err() {
+            return true;
+        }
+        let entries = dirblock::entries(&block, g.dir_format()).0;
+        if entries.iter().any(|entry| Whose::ALL.iter().any(|whose| entry.name == whose.file().as_bytes())) {
+            return true;
+        }
+    }
+    false
+}
 
 impl Volume {
     /// Phase 6.

@@ -18,7 +18,7 @@ use crate::setup::{self, Opened};
 use crate::suj::NotReplayed;
 use crate::volume::Volume;
 use crate::waiting::Waiting;
-use crate::{Error, Finding, Mode, Options, lfs};
+use crate::{Error, Finding, Mode, Options, lfs, quota};
 use ordo_disk::Disk;
 use ordo_ondisk::superblock::fields::flag;
 use ordo_ondisk::{Dialect, Geometry, Refused, Superblock};
@@ -51,18 +51,24 @@ pub async fn check(rt: &Rt, disk: Rc<dyn Disk>, options: Options) -> Result<Repo
     let waiting = Waiting::of(&opened.sb);
     let doubtful =
         waiting.is_none() && redo::may_be_due(&opened.sb) && opened.findings.iter().any(Finding::is_superblock_hash);
+    let mut counts = false;
     let journal = match &waiting {
         None if doubtful && mode != Mode::Repair => Some(Journal::NotReplayed(DOUBTFUL.into())),
         None => None,
         Some(waiting) => Some(settle(rt, waiting, &mut disk, elsewhere, &mut opened, (mode, through_log)).await?),
     };
     if let (Mode::Preen, Some(Journal::Replayed(done)), true) = (mode, &journal, opened.sb.is_clean()) {
-        return Ok(Report::of_replay(*done));
+        if !quota::may_have(&disk, &opened.sb).await {
+            return Ok(Report::of_replay(*done));
+        }
+        // A crash leaves counts behind, and the replay does not know of them.
+        opened = setup::open(&disk).await?;
+        counts = true;
     }
     let logged = waiting.as_ref().is_some_and(Waiting::has_contents);
     let clean = opened.sb.is_clean() && journal != Some(Journal::SeenReplayed);
     let mut report = Report { clean, journal, ..Report::default() };
-    if mode == Mode::Preen && opened.findings.is_empty() && may_skip(&opened.sb) {
+    if mode == Mode::Preen && !counts && opened.findings.is_empty() && may_skip(&opened.sb) {
         return Ok(report);
     }
     report.scanned = true;

@@ -231,7 +231,9 @@ impl Info {
     fn new(image: String, found: &search::Found, partitions: Vec<Part>, active: Option<ActiveInfo>) -> Info {
         let sb = &found.superblock;
         let (g, f) = (sb.geometry(), &sb.fields);
-        let opening = ordofs::ffs::Opening::default();
+        let keeps = sb.features().snapshots > 0 && sb.dialect == ordo_ondisk::Dialect::FreeBsd;
+        let snapshots = keeps.then(|| ordofs::ffs::Copies::new(|| u64::MAX));
+        let opening = ordofs::ffs::Opening { snapshots, ..ordofs::ffs::Opening::default() };
         let (fit_for, unfit_for) = fit(sb);
         Info {
             image,

@@ -43,12 +43,16 @@ pub fn make_snapshot(rt: &Rt, disk: Rc<dyn Disk>, path: &[u8]) -> Result<Snapsho
     let kept = rt.block_on(keep::over(located.disk, &sb, What::Fill))?;
     rt.block_on(async {
         let located = Located { disk: kept.clone(), found: located.found, log: None };
-        let ino = file(rt, located, &sb, path).await?;
-        let sb = crate::image::superblock_at(&kept, sb.at).await?.superblock;
+        let (ino, quotas) = file(rt, located, &sb, path).await?;
+        let superblock = sb;
+        let sb = crate::image::superblock_at(&kept, superblock.at).await?.superblock;
         let map = Taking::new(rt, &kept, sb, ino).await?.take().await?;
         let (blocks, g) = (map.all_own().count() as u64, map.geometry());
         let shared = (0..g.snapshot_blocks()).filter(|&lbn| map.get(lbn).is_hole()).count() as u64;
         let taken = taken(&map.dinode);
+        if quotas {
+            count_quotas(rt, disk, &superblock).await?;
+        }
         Ok(Snapshot { ino: ino.0, path: Some(path.to_vec()), taken, blocks, shared, damage: None })
     })
 }
@@ -102,18 +106,32 @@ fn copied(g: &Geometry, sb: &Superblock, inodes: impl Iterator<Item = Ino>) -> B
     all
 }
 
-/// Makes the plain file (K1).
-async fn file(rt: &Rt, located: Located, sb: &Superblock, path: &[u8]) -> Result<Ino, SnapshotError> {
+/// Makes the plain file (K1), which no quota is charged with: a snapshot is the system's. Says whether there are
+/// quotas.
+async fn file(rt: &Rt, located: Located, sb: &Superblock, path: &[u8]) -> Result<(Ino, bool), SnapshotError> {
     let options = MountOptions { cache: CACHE, ..MountOptions::default() };
     let mounted = Mounted::mount(rt, located, &options).await?;
     if mounted.why_read_only().is_some() {
         return Err(SnapshotError::Dirty);
     }
+    let quotas = mounted.fs().quotas().is_some_and(|quotas| quotas.is_on());
+    if let Some(quotas) = mounted.fs().quotas() {
+        quotas.end();
+    }
     let made = fill(&mounted, sb, path).await;
     let closed = mounted.unmount().await;
     let made = made?;
     closed?;
-    Ok(made)
+    Ok((made, quotas))
+}
+
+/// Counts what is used: a directory may have become longer.
+async fn count_quotas(rt: &Rt, disk: Rc<dyn Disk>, sb: &Superblock) -> Result<(), SnapshotError> {
+    let found = crate::image::superblock_at(&disk, sb.at).await?.into();
+    let mounted = Mounted::mount(rt, Located { disk, found, log: None }, &MountOptions::default()).await?;
+    let counted = mounted.fs().count_quotas().await;
+    mounted.unmount().await?;
+    Ok(counted?)
 }
 
 async fn fill(mounted: &Mounted, sb: &Superblock, path: &[u8]) -> Result<Ino, SnapshotError> {

@@ -75,10 +75,15 @@ pub(crate) async fn kept(
     if NOT_WITH.contains(&scheme) {
         return Err(failed(SnapshotError::Scheme(scheme)));
     }
-    let Some(keeping) = Keeping::new(located.disk.clone(), sb, What::Fill).await.map_err(failed)? else {
+    // A crash may have torn the superblock, and a torn one may say that the volume is clean. It is used as it was
+    // found; nothing is set aside then, and so it is not read again.
+    let mut sb = sb.clone();
+    if crate::image::superblock_at(&located.disk, sb.at).await.is_err() {
+        sb.fields.clean = 0;
+    }
+    let Some(keeping) = Keeping::new(located.disk.clone(), &sb, What::Fill).await.map_err(failed)? else {
         return Ok((located, None));
     };
-    // Only of a volume at rest was anything changed; a crash may have torn the superblock of another one.
     let was_clean = sb.is_clean();
     let located = Located { disk: Rc::new(keeping.clone()), ..located };
     let located = if was_clean { crate::image::located_again(located).await? } else { located };

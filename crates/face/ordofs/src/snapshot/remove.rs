@@ -67,7 +67,9 @@ pub fn remove_snapshot(rt: &Rt, disk: Rc<dyn Disk>, path: &[u8]) -> Result<(), S
         let mounted = Mounted::mount(rt, Located { disk: kept, found, log: None }, &MountOptions::default()).await?;
         let unlinked = async {
             let (dir, name) = parent(mounted.fs(), path).await?;
-            mounted.fs().unlink(dir.node(), name).await
+            mounted.fs().unlink(dir.node(), name).await?;
+            // The snapshot was charged to nobody, and as a plain file it was discharged.
+            mounted.fs().count_quotas().await
         };
         let unlinked = unlinked.await;
         mounted.unmount().await?;

@@ -235,13 +235,17 @@ fn what_must_not_be_written_is_read_through_the_log() {
     let mut log = bed.log();
     let sb = superblock(&bed.before).at.0;
     let mut images = bed.images();
-    // Quotas in inodes: a flag, and a magic.
-    patch(&mut images, sb + 904, &0xb746_915e_u32.to_le_bytes());
-    patch(&mut images, sb + 1313, &[3]);
+    // Quotas in an inode that there is not: a flag, a magic, whose quotas, and the inode.
+    let quotas: [(u64, &[u8]); 4] =
+        [(904, &0xb746_915e_u32.to_le_bytes()), (908, &[1]), (912, &[0xff; 8]), (1313, &[3])];
+    for (field, bytes) in quotas {
+        patch(&mut images, sb + field, bytes);
+    }
     log.blocks(&images);
     let disk = bed.crashed(&log);
-    disk.poke(sb + 904, &0xb746_915e_u32.to_le_bytes());
-    disk.poke(sb + 1313, &[3]);
+    for (field, bytes) in quotas {
+        disk.poke(sb + field, bytes);
+    }
     let before = disk.to_vec();
     assert!(matches!(replay(&bed.rt, &disk), Err(NotReplayed::Refused(_))));
     // Not even a repair gives a log up that is whole.

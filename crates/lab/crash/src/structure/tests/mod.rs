@@ -20,6 +20,11 @@ fn table() -> Vec<(Finding, Severity, Class)> {
         (Finding::PendingFrees { blocks: 1, inodes: 1 }, Preen, Leak),
         (Finding::UnlinkedList { head: 1 }, Preen, Behind),
         (Finding::SnapshotSlot { slot: 1, ino: 1 }, Manual, Damage),
+        (Finding::SnapshotUnlisted { ino: 1 }, Preen, Behind),
+        (Finding::SnapshotDamaged { ino: 1, why: "x" }, Manual, Damage),
+        (Finding::SnapshotTwice { ino: 1, lbn: 1, frag: 1 }, Preen, Behind),
+        (quota(), Preen, Behind),
+        (Finding::QuotaTable { whose: "x", ino: 1, why: x() }, Manual, Damage),
         (Finding::GroupHeader { group: 1, field: "x", found: 1, right: 1 }, Manual, Damage),
         (Finding::InodeHash { ino: 1, found: 1, right: 1 }, Preen, Damage),
         (Finding::FreeInodeNotEmpty { ino: 1 }, Manual, Damage),
@@ -78,6 +83,10 @@ fn table() -> Vec<(Finding, Severity, Class)> {
         (Finding::Totals { field: "x", found: 1, right: 1 }, Preen, Leak),
         (Finding::Log { finding: ordo_fsck::LogFinding::FreeListEmpty {} }, Preen, Behind),
     ]
+}
+
+fn quota() -> Finding {
+    Finding::QuotaUsage { whose: "x", id: 1, sectors: 1, inodes: 1, right_sectors: 1, right_inodes: 1 }
 }
 
 #[test]
