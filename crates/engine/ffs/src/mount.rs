@@ -233,8 +233,9 @@ impl Ffs {
                 f.flags |= if clean { 0 } else { flag::UNCLEAN };
                 f.flags &= !flag::DOSOFTDEP;
                 f.flags |= if (softdep || clean) && keeps_order { flag::DOSOFTDEP } else { 0 };
-                // A second mount within the same second is another mount, too.
-                f.mtime = opening.stamp.unwrap_or(if f.mtime == now { now + 1 } else { now });
+                // It never goes back. Mounts of less than a second each get ahead of the clock; if a later one had the
+                // clock's time, one after it could have the time of a journal that is over, which would be replayed.
+                f.mtime = opening.stamp.unwrap_or(now.max(f.mtime.saturating_add(1)));
             }
             (f.clean, f.pendingblocks, f.pendinginodes) = (0, 0, 0);
             f.fsmnt.fill(0);

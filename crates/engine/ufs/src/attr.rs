@@ -38,7 +38,8 @@ pub(crate) fn may_change(inode: &Inode) -> Result<()> {
 
 /// Refuses a new name for a file whose flags forbid it.
 pub(crate) fn may_link(inode: &Inode) -> Result<()> {
-    match inode.dinode().flags & (flags::IMMUTABLE | flags::APPEND) {
+    // One that is removed by one name would be lost under the other.
+    match inode.dinode().flags & (flags::IMMUTABLE | flags::APPEND | flags::SNAPSHOT) {
         0 => Ok(()),
         _ => Err(Refusal::NotPermitted.into()),
     }

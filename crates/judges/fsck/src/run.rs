@@ -256,9 +256,10 @@ async fn finish(mut volume: Volume, settled: bool, was_clean: bool) -> Result<Re
     Ok(volume.report)
 }
 
-/// The time of a check; no older journal may have it.
+/// The time of a check. No journal that is over may have it, or get it later: it never goes back, even where mounts
+/// have got ahead of the clock.
 pub(crate) fn later(before: i64, now: i64) -> i64 {
-    if now == before { now.saturating_add(1) } else { now }
+    now.max(before.saturating_add(1))
 }
 
 /// Marks the volume dirty before the writes, in case the power fails. Only the flag changes: the rest of the superblock

@@ -14,7 +14,7 @@ use crate::walk::{Pointer, Slot, Walk};
 use crate::{Error, Finding};
 use ordo_ondisk::dinode::flags;
 use ordo_ondisk::snapshot::NOCOPY;
-use ordo_ondisk::{Dinode, FragNo};
+use ordo_ondisk::{ByteOff, Cgx, Dinode, FragNo, cg};
 use rustc_hash::FxHashMap;
 
 impl Volume {
@@ -42,7 +42,7 @@ impl Volume {
         let blocks = dinode.size.div_ceil(geo.bsize.into());
         let mut met: FxHashMap<u64, Pointer> = FxHashMap::default();
         let mut mend: Vec<(Pointer, FragNo)> = vec![];
-        let mut leaves = 0;
+        let (mut leaves, mut copies) = (0, FxHashMap::default());
         let mut walk = Walk::new(self, dinode);
         while let Some(pointer) = walk.next(self).await? {
             let Pointer { slot, lbn, level, frag, .. } = pointer;
@@ -53,6 +53,9 @@ impl Volume {
                 return Ok(Some("a pointer leads to no block of data"));
             }
             leaves += u64::from(level == 1);
+            if level == 0 {
+                copies.insert(lbn, frag);
+            }
             let own = level == 0 && geo.frag_of_block(lbn) == frag;
             if own && self.used.any(frag.0, geo.frag.into()) {
                 mend.push((pointer, FragNo::HOLE));
@@ -68,6 +71,16 @@ impl Volume {
         }
         if leaves < blocks.saturating_sub(12).div_ceil(u64::from(geo.nindir).max(1)) {
             return Ok(Some("indirect blocks are missing"));
+        }
+        // A writer finds in its groups which blocks the snapshot needs.
+        for c in (0..geo.ncg).map(Cgx) {
+            let (at, bsize) = (geo.byte(geo.cgtod(c)).0, u64::from(geo.bsize));
+            let Some(copy) = copies.get(&(at / bsize)) else { return Ok(Some("the copy of a group is missing")) };
+            let mut bytes = vec![0; geo.cgsize as usize];
+            self.image.read(ByteOff(geo.byte(*copy).0 + at % bsize), &mut bytes).await?;
+            if cg::check_maps(&bytes, &geo, c).is_err() {
+                return Ok(Some("the copy of a group is damaged"));
+            }
         }
         for (pointer, to) in mend {
             self.find(Finding::SnapshotTwice { ino, lbn: pointer.lbn, frag: pointer.frag.0 });

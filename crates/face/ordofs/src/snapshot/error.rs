@@ -46,6 +46,9 @@ pub enum SnapshotError {
     /// The scheme's recovery is not known to leave snapshots as they are.
     #[error("a volume with snapshots is not written to under the scheme {0}; choose another, or remove the snapshots")]
     Scheme(&'static str),
+    /// Removing it by one name would leave an empty file under the others.
+    #[error("the snapshot has {0} names; remove the others on FreeBSD first")]
+    Names(u16),
     /// An active journal is no file of the volume's format.
     #[error(
         "the volume has an active journal, which a snapshot cannot leave out; take it away (ordo tune -o active=off)"

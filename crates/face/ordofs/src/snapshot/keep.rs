@@ -123,7 +123,11 @@ impl Keeping {
             for lbn in stale {
                 write_pointer(&below, &map, lbn).await?;
             }
-            let reserve = found_reserve(&below, &map).await?;
+            let reserve = match found_reserve(&below, &map).await {
+                // As above.
+                Err(SnapshotError::Corrupt(_)) if what == What::Whole => continue,
+                found => found?,
+            };
             kept.push(Kept { map, reserve, pending: 0, gone: false });
         }
         if listed(sb).is_empty() {

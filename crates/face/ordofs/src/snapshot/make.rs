@@ -199,6 +199,7 @@ impl<'a> Taking<'a> {
         let patches = self.patches(&copies).await?;
         let (at, mut marked) = (self.sb.at, self.sb.clone());
         (marked.fields.clean, marked.fields.flags) = (0, marked.fields.flags | flag::NEEDSFSCK);
+        marked.forget_keeper();
         self.durably(at, &marked.encode(self.now), Kind::Superblock).await?;
         self.map.dinode.flags |= flags::SF_SNAPSHOT;
         let mut bytes = vec![0; self.g.dinode_size as usize];

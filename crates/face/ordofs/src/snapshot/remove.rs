@@ -60,6 +60,10 @@ pub fn remove_snapshot(rt: &Rt, disk: Rc<dyn Disk>, path: &[u8]) -> Result<(), S
     }
     rt.block_on(async {
         let ino = find(rt, &located, &listed(&sb), path).await?;
+        match Map::load(&disk, &Rc::new(sb.geometry()), ino, true).await?.0.dinode.nlink {
+            0 | 1 => {}
+            names => return Err(SnapshotError::Names(names)),
+        }
         empty(&disk, &sb, ino, rt.wall().0).await?;
         let found = crate::image::superblock_at(&disk, sb.at).await?;
         let kept = over(disk, &found.superblock, What::Fill).await?;
@@ -108,6 +112,7 @@ async fn empty(disk: &Rc<dyn Disk>, sb: &Superblock, ino: Ino, now: i64) -> Resu
     }
     let mut marked = sb.clone();
     (marked.fields.clean, marked.fields.flags) = (0, marked.fields.flags | flag::NEEDSFSCK);
+    marked.forget_keeper();
     put(disk, sb.at, &marked.encode(now), Kind::Superblock).await?;
     disk.flush().await?;
     for (map, _) in others.iter().filter(|(_, changed)| *changed) {

@@ -69,6 +69,8 @@ pub(super) async fn fill(disk: &Rc<dyn Disk>, sb: &Superblock, kept: &mut [Kept]
     }
     let mut marked = sb.clone();
     (marked.fields.clean, marked.fields.flags) = (0, marked.fields.flags | flag::NEEDSFSCK);
+    // The volume is at rest: nothing is in its log, and after a crash none is to be replayed.
+    marked.forget_keeper();
     put(disk, sb.at, &marked.encode(now), Kind::Superblock).await?;
     disk.flush().await?;
     let total = groups.write(disk, sb, now).await?;
