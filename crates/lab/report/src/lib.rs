@@ -74,7 +74,7 @@ pub fn page(sources: &[Source]) -> Result<String, Refused> {
 ///
 /// # Errors
 ///
-/// As [`page`].
+/// As [`page()`].
 pub fn page_in(sources: &[Source], context: &Context) -> Result<String, Refused> {
     let documents: Vec<_> = sources.iter().map(document::read).collect::<Result<Vec<_>, _>>()?;
     Ok(page::of(&documents.into_iter().flatten().collect::<Vec<_>>(), context))
