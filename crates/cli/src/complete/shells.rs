@@ -8,12 +8,10 @@ use std::io::{self, Write};
 use std::path::Path;
 
 /// All of them.
-pub(super) const ALL: Shells<'static> = Shells(&[&OwnBash, &Elvish, &Fish, &Powershell, &OwnZsh]);
+pub(super) const ALL: Shells<'static> =
+    Shells(&[&Own { script: BASH, answers: &Bash }, &Elvish, &Fish, &Powershell, &Own { script: ZSH, answers: &Zsh }]);
 
 /// Bash, with the pieces of a word joined before the question, and cut off the answers.
-#[derive(Debug)]
-struct OwnBash;
-
 /// `words` are the pieces joined where no blank is between them in the line. What of the current word is before the
 /// piece that bash replaces (`$2`) is cut off each answer.
 const BASH: &str = r#"_ordo() {
@@ -47,9 +45,6 @@ complete -o bashdefault -F _ordo BIN
 "#;
 
 /// Zsh, with words that go on apart from those that end. `:` parts a word from its help, and is escaped inside of it.
-#[derive(Debug)]
-struct OwnZsh;
-
 const ZSH: &str = r#"#compdef BIN
 _ordo() {
     local -a going_on=() others=()
@@ -66,44 +61,19 @@ _ordo() {
 compdef _ordo BIN
 "#;
 
-impl EnvCompleter for OwnBash {
-    fn name(&self) -> &'static str {
-        "bash"
-    }
-
-    fn is(&self, name: &str) -> bool {
-        name == "bash"
-    }
-
-    fn write_registration(
-        &self,
-        var: &str,
-        _name: &str,
-        bin: &str,
-        completer: &str,
-        to: &mut dyn Write,
-    ) -> io::Result<()> {
-        to.write_all(BASH.replace("VAR", var).replace("COMPLETER", completer).replace("BIN", bin).as_bytes())
-    }
-
-    fn write_complete(
-        &self,
-        command: &mut clap::Command,
-        words: Vec<OsString>,
-        current_dir: Option<&Path>,
-        to: &mut dyn Write,
-    ) -> io::Result<()> {
-        Bash.write_complete(command, words, current_dir, to)
-    }
+/// A script of ours for a shell whose answers are those of `answers`.
+struct Own {
+    script: &'static str,
+    answers: &'static dyn EnvCompleter,
 }
 
-impl EnvCompleter for OwnZsh {
+impl EnvCompleter for Own {
     fn name(&self) -> &'static str {
-        "zsh"
+        self.answers.name()
     }
 
     fn is(&self, name: &str) -> bool {
-        name == "zsh"
+        self.answers.is(name)
     }
 
     fn write_registration(
@@ -114,7 +84,8 @@ impl EnvCompleter for OwnZsh {
         completer: &str,
         to: &mut dyn Write,
     ) -> io::Result<()> {
-        to.write_all(ZSH.replace("VAR", var).replace("COMPLETER", completer).replace("BIN", bin).as_bytes())
+        let script = self.script.replace("VAR", var).replace("COMPLETER", completer).replace("BIN", bin);
+        to.write_all(script.as_bytes())
     }
 
     fn write_complete(
@@ -124,6 +95,6 @@ impl EnvCompleter for OwnZsh {
         current_dir: Option<&Path>,
         to: &mut dyn Write,
     ) -> io::Result<()> {
-        Zsh.write_complete(command, words, current_dir, to)
+        self.answers.write_complete(command, words, current_dir, to)
     }
 }

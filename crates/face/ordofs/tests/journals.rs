@@ -534,3 +534,24 @@ fn a_call_that_is_given_up_leaves_a_volume_as_after_a_crash() {
         assert!(within > 0, "{case:?}: given up {before} times before it began and {within} times within");
     }
 }
+
+/// Mounts of less than a second each get ahead of the clock. If a mount under another scheme set the time back, a later
+/// one could have that of a journal that is over, which fsck would replay.
+#[test]
+fn the_time_of_a_mount_never_goes_back() {
+    let rt = Rt::virtual_time(6);
+    let ram = fresh(&rt, common::SHAPES[0], 24 << 20);
+    let journal = Tuning { journal: Some(JournalChange::On(None)), ..Tuning::default() };
+    journal.apply_on(&rt, Rc::new(ram.clone())).expect("there is room for a journal");
+    let time = || located(&ram, Rc::new(ram.clone())).found.into_ufs().expect("it is a UFS").superblock.fields.mtime;
+    let mut before = time();
+    for scheme in ["suj", "suj", "suj", "sync", "softupdates", "suj", "sync"] {
+        let mounted = mount(&rt, &ram, (scheme, ""), 8 << 20);
+        rt.block_on(mounted.unmount()).expect("the disk is well");
+        assert!(time() > before, "{scheme}");
+        before = time();
+    }
+    ram.poke(65536 + 209, &[0]);
+    let report = common::check(&rt, &ram, ordo_fsck::Mode::Repair);
+    assert!(report.clean && time() > before, "{report:?}");
+}

@@ -265,6 +265,28 @@ fn a_crash_leaves_counts_that_fsck_and_the_next_mount_put_right() {
     }
 }
 
+/// A log brings back what was not counted.
+#[test]
+fn a_replay_by_fsck_is_followed_by_a_count() {
+    let rt = Rt::virtual_time(4);
+    for &shape in &common::SHAPES[..4] {
+        let ram = file_volume(&rt, shape);
+        ordofs::Tuning::for_log(ordo_buf::LogKind::Redo).apply_on(&rt, Rc::new(ram.clone())).unwrap();
+        let mounted = mount(&rt, &ram, "wafs", ALL);
+        rt.block_on(async {
+            let file = create(mounted.fs(), &who(USER), "f").await.unwrap();
+            mounted.fs().write(&who(USER), file.node(), 0, &[1; 5000]).await.unwrap();
+            mounted.fs().fsync(file.node(), false).await.unwrap();
+        });
+        let cut = ram.snapshot();
+        let report = common::check(&rt, &cut, ordo_fsck::Mode::Preen);
+        let replayed = matches!(report.journal, Some(ordo_fsck::Journal::Replayed(_)));
+        assert!(replayed && report.scanned && !report.left, "{shape:?}: {report:#?}");
+        common::assert_clean(&rt, &cut, &format!("{shape:?}"));
+        rt.block_on(mounted.unmount()).unwrap();
+    }
+}
+
 #[test]
 fn a_damaged_table_is_built_anew() {
     let rt = Rt::virtual_time(4);

@@ -523,6 +523,88 @@ fn a_damaged_snapshot_is_emptied_by_fsck_and_the_other_stays() {
     }
 }
 
+/// The group whose copy is damaged is not the volume's.
+#[test]
+fn a_damaged_copy_of_a_group_does_not_keep_fsck_from_its_work() {
+    for shape in [SHAPES[0], SHAPES[1]] {
+        let disk = with_files(shape, 24 * MIB, false);
+        snapshot(&disk, "/.snap/one").unwrap();
+        let g = superblock(&located(&disk)).geometry();
+        let home = g.byte(g.cgtod(ordo_ondisk::Cgx(1))).0;
+        let is_copy = |at: &u64| {
+            let mut head = [0; 16];
+            disk.peek(*at, &mut head);
+            (g.endian.get_u32(&head, 4), g.endian.get_u32(&head, 12)) == (Some(0x0009_0255), Some(1))
+        };
+        let copies: Vec<u64> = (0..24 * MIB).step_by(g.bsize as usize).filter(is_copy).collect();
+        let copy = *copies.iter().find(|&&at| at != home).unwrap();
+        // cg_freeoff.
+        disk.poke(copy + 96, &[0xff; 4]);
+        let (code, said) = check(Rc::new(disk.clone()), Mode::Check);
+        assert!(code & 4 != 0 && said.contains("SnapshotDamaged"), "{said}");
+        let kept = kept_in_repair(&rt(), &located(&disk)).unwrap();
+        assert_eq!(check(kept, Mode::Repair).0, 1);
+        is_clean(&disk);
+        assert!(snapshots(&rt(), &located(&disk)).unwrap().is_empty());
+    }
+}
+
+#[test]
+fn a_snapshot_gets_no_second_name() {
+    let disk = with_files(SHAPES[0], 24 * MIB, false);
+    snapshot(&disk, "/.snap/one").unwrap();
+    let linked = mounted(&disk, "sync", async |fs| {
+        let file = resolve(fs, b"/.snap/one", true).await?;
+        let (dir, name) = parent(fs, b"/second").await?;
+        fs.link(file.node(), dir.node(), name).await.map(drop)
+    });
+    assert!(matches!(linked, Err(ordofs::Error::Refused(ordo_vfs::Refusal::NotPermitted))), "{linked:?}");
+    // As another system may have left it.
+    let (g, ino) = (superblock(&located(&disk)).geometry(), snapshots(&rt(), &located(&disk)).unwrap()[0].ino);
+    let at = ordo_ondisk::Dinode::place(&g, ordo_ondisk::Ino(ino)).0;
+    let mut bytes = vec![0; g.dinode_size as usize];
+    disk.peek(at, &mut bytes);
+    let mut dinode = ordo_ondisk::Dinode::decode(&bytes, &g, ordo_ondisk::Ino(ino)).unwrap();
+    dinode.nlink = 2;
+    dinode.encode(&mut bytes, &g).unwrap();
+    disk.poke(at, &bytes);
+    assert!(matches!(removed(&disk, "/.snap/one"), Err(SnapshotError::Names(2))));
+    assert_eq!(snapshots(&rt(), &located(&disk)).unwrap().len(), 1);
+}
+
+/// While blocks are set aside the volume is at rest: nothing is in its log, and fsck -p may repair it.
+#[test]
+fn a_power_cut_while_blocks_are_set_aside_is_repaired_on_a_volume_with_a_log() {
+    let whole = with_files(SHAPES[3], 16 * MIB, true);
+    mounted(&whole, "wafs", async |fs| change(fs, 7, 20).await);
+    snapshot(&whole, "/.snap/one").unwrap();
+    // More is free now than at the last mount, and more must be set aside.
+    mounted(&whole, "wafs", async |fs| change(fs, 8, 60).await);
+    let moment = Moment::of(&whole, "one");
+    let mut repaired = 0;
+    for nth in 1..80 {
+        let ram = whole.snapshot().volatile(true);
+        let plan = FaultPlan::new(nth).with(Fault::new(DiskOp::Write, nth, Effect::PowerCut));
+        let cache = ram.clone();
+        let faulty = Faulty::new(Rc::new(ram.clone()), plan);
+        let disk: Rc<dyn Disk> = Rc::new(faulty.on_power_cut(move |rng| cache.power_cut_at_random(rng)));
+        let rt = rt();
+        let options = MountOptions { scheme: Some("wafs".into()), ..MountOptions::default() };
+        if let Ok(mounted) = rt.block_on(Mounted::mount(&rt, locate_on(&rt, disk).unwrap(), &options)) {
+            let _ = rt.block_on(mounted.unmount());
+        }
+        let ram = ram.snapshot();
+        let Ok(found) = locate_on(&rt, Rc::new(ram.clone())) else { continue };
+        repaired += u32::from(superblock(&found).features().needs_fsck);
+        let kept = kept_in_repair(&rt, &found).unwrap();
+        let (code, said) = check(kept, Mode::Preen);
+        assert!(code <= 1, "write {nth}: {said}");
+        is_clean(&ram);
+        moment.is_in(&ram);
+    }
+    assert!(repaired > 0, "no cut met the moment");
+}
+
 #[test]
 fn a_snapshot_is_read_by_name_on_a_mount_that_does_not_write() {
     let disk = with_files(SHAPES[1], 16 * MIB, false);
