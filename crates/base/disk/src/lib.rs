@@ -37,7 +37,7 @@ pub use device::{Disk, DiskFuture, DiskInfo, DiskOff, Kind, ReadPart, Tag, Write
 pub use error::{Cause, DiskError, DiskOp, OpenError};
 pub use faulty::{Effect, Fault, FaultPlan, Faulty, Injected};
 pub use file::{EngineChoice, FileDisk, FileOptions};
-pub use nbd::{NbdDisk, NbdError, NbdOptions};
+pub use nbd::{NbdDisk, NbdError, NbdOptions, proto as nbd_proto};
 pub use overlay::Overlay;
 pub use queue::{Flag, Meaning, Order, Queue, QueueOptions, Scheduler, Stats, Written, all_durable};
 pub use ram::{Frozen, RamDisk};

@@ -3,26 +3,12 @@
 use std::io::{Read, Write};
 
 use super::NbdError;
+use super::proto::{
+    FLAG_FIXED_NEWSTYLE, FLAG_NO_ZEROES, FLAG_READ_ONLY, FLAG_SEND_FLUSH, FLAG_SEND_FUA, FLAG_SEND_TRIM,
+    INFO_BLOCK_SIZE, INFO_EXPORT, MAGIC, OPT_EXPORT_NAME, OPT_GO, OPTION_MAGIC, OPTION_REPLY_MAGIC, REP_ACK,
+    REP_ERR_UNSUP, REP_ERROR, REP_INFO,
+};
 use crate::block::SECTOR;
-
-const MAGIC: u64 = u64::from_be_bytes(*b"NBDMAGIC");
-const OPTION_MAGIC: u64 = u64::from_be_bytes(*b"IHAVEOPT");
-const REPLY_MAGIC: u64 = 0x0003_e889_0455_65a9;
-
-/// Handshake flags, of the server and, with the same bits, of the client.
-const FIXED_NEWSTYLE: u16 = 1 << 0;
-const NO_ZEROES: u16 = 1 << 1;
-
-const OPT_EXPORT_NAME: u32 = 1;
-const OPT_GO: u32 = 7;
-
-const REP_ACK: u32 = 1;
-const REP_INFO: u32 = 3;
-const REP_ERROR: u32 = 1 << 31;
-const REP_ERR_UNSUP: u32 = REP_ERROR + 1;
-
-const INFO_EXPORT: u16 = 0;
-const INFO_BLOCK_SIZE: u16 = 3;
 
 /// The longest option reply that is read (nbd-2); no reply that we request is longer.
 const REPLY_MAX: u32 = 64 * 1024;
@@ -43,19 +29,19 @@ impl Export {
     }
 
     pub(super) fn is_read_only(&self) -> bool {
-        self.flags & (1 << 1) != 0
+        self.flags & FLAG_READ_ONLY != 0
     }
 
     pub(super) fn can_flush(&self) -> bool {
-        self.flags & (1 << 2) != 0
+        self.flags & FLAG_SEND_FLUSH != 0
     }
 
     pub(super) fn can_force(&self) -> bool {
-        self.flags & (1 << 3) != 0
+        self.flags & FLAG_SEND_FUA != 0
     }
 
     pub(super) fn can_trim(&self) -> bool {
-        self.flags & (1 << 5) != 0
+        self.flags & FLAG_SEND_TRIM != 0
     }
 }
 
@@ -63,9 +49,9 @@ pub(super) fn shake_hands<S: Read + Write>(stream: &mut S, name: &str) -> Result
     expect("the greeting", take_u64(stream)?, MAGIC)?;
     expect("the style of the handshake", take_u64(stream)?, OPTION_MAGIC)?;
     let server = take_u16(stream)?;
-    let client = server & (FIXED_NEWSTYLE | NO_ZEROES);
+    let client = server & (FLAG_FIXED_NEWSTYLE | FLAG_NO_ZEROES);
     stream.write_all(&u32::from(client).to_be_bytes())?;
-    if server & FIXED_NEWSTYLE != 0
+    if server & FLAG_FIXED_NEWSTYLE != 0
         && let Some(export) = go(stream, name)?
     {
         return Ok(export);
@@ -73,7 +59,7 @@ pub(super) fn shake_hands<S: Read + Write>(stream: &mut S, name: &str) -> Result
     // The old way: if the name is wrong, the server only closes the connection.
     send_option(stream, OPT_EXPORT_NAME, name.as_bytes())?;
     let (size, flags) = (take_u64(stream)?, take_u16(stream)?);
-    if client & NO_ZEROES == 0 {
+    if client & FLAG_NO_ZEROES == 0 {
         stream.read_exact(&mut [0; 124])?;
     }
     Ok(Export::new(size, flags))
@@ -132,7 +118,7 @@ fn send_option(stream: &mut impl Write, option: u32, data: &[u8]) -> Result<(), 
 }
 
 fn option_reply(stream: &mut impl Read) -> Result<(u32, Vec<u8>), NbdError> {
-    expect("the mark of an option's reply", take_u64(stream)?, REPLY_MAGIC)?;
+    expect("the mark of an option's reply", take_u64(stream)?, OPTION_REPLY_MAGIC)?;
     let _option = take_u32(stream)?;
     let (kind, len) = (take_u32(stream)?, take_u32(stream)?);
     if len > REPLY_MAX {

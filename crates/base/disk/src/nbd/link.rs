@@ -14,20 +14,14 @@ use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 
+use super::proto::{
+    CMD_DISC, CMD_FLAG_FUA, CMD_FLUSH, CMD_READ, CMD_TRIM, CMD_WRITE, REQUEST_MAGIC, SIMPLE_REPLY_MAGIC,
+};
 use super::stream::Stream;
 use crate::WritePart;
 use crate::device::{read_len, write_len};
 use crate::engine::Engine;
 use crate::engine::work::{Done, Fault, Work};
-
-const REQUEST_MAGIC: u32 = 0x2560_9513;
-const REPLY_MAGIC: u32 = 0x6744_6698;
-const FLAG_FUA: u16 = 1;
-const CMD_READ: u16 = 0;
-const CMD_WRITE: u16 = 1;
-const CMD_DISC: u16 = 2;
-const CMD_FLUSH: u16 = 3;
-const CMD_TRIM: u16 = 4;
 
 /// How long a server may take for its part of the handshake, and for its last replies when the disk is closed.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
@@ -108,7 +102,7 @@ fn receive(stream: &mut Stream, shared: &Shared) -> io::Result<()> {
     stream.read_exact(&mut reply)?;
     let word = |at: usize| u32::from_be_bytes([reply[at], reply[at + 1], reply[at + 2], reply[at + 3]]);
     let number = (u64::from(word(8)) << 32) | u64::from(word(12));
-    if word(0) != REPLY_MAGIC {
+    if word(0) != SIMPLE_REPLY_MAGIC {
         return Err(io::ErrorKind::InvalidData.into());
     }
     let Some(mut work) = shared.lock().under_way.remove(&number) else {
@@ -154,7 +148,7 @@ fn message(number: u64, work: &Work) -> Option<Message> {
     let (command, flags, at, len, parts) = match work {
         Work::Read { at, parts } => (CMD_READ, 0, *at, read_len(parts), Vec::new()),
         Work::Write { at, parts, fua } => {
-            (CMD_WRITE, if *fua { FLAG_FUA } else { 0 }, *at, write_len(parts), parts.clone())
+            (CMD_WRITE, if *fua { CMD_FLAG_FUA } else { 0 }, *at, write_len(parts), parts.clone())
         }
         Work::Flush => (CMD_FLUSH, 0, 0, 0, Vec::new()),
         Work::Punch { at, len } => (CMD_TRIM, 0, *at, *len, Vec::new()),

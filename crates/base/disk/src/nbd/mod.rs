@@ -11,6 +11,7 @@
 
 mod handshake;
 mod link;
+pub mod proto;
 mod stream;
 
 use std::path::Path;

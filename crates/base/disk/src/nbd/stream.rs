@@ -6,8 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The port that is registered for NBD.
-const PORT: u16 = 10809;
+use super::proto::PORT;
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Url {
