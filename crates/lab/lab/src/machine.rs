@@ -127,7 +127,7 @@ impl Machine {
             scheduler: Scheduler::CLook,
             merge: false,
             syncer: Syncer::Sweep(Duration::from_secs(30)),
-            batch: 72,
+            batch: 76,
             dirty: Some(24 << 20),
             counts: None,
             spare: Some(2 << 20),
