@@ -15,7 +15,8 @@
 
 use crate::interrupt::{self, Interrupted};
 use crate::place::join;
-use ordo_vfs::{Attr, Caller, FileSystem, Kind, Mode, Name, NodeId, Refusal, SetAttr, SetTime, Whence, XattrMode};
+use crate::stored;
+use ordo_vfs::{Attr, Caller, FileSystem, Kind, Mode, Name, NodeId, Refusal, SetAttr, SetTime, XattrMode};
 use ordofs::path::Held;
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
@@ -351,27 +352,12 @@ impl<'a, S: FileSystem, D: FileSystem> Copier<'a, S, D> {
     async fn copy_contents(&mut self, from: &Held<S>, to: &Held<D>) -> Step<()> {
         let size = from.attr().size;
         let (mut at, mut end) = (0, 0);
-        while at < size {
-            let data = match from.fs().seek(from.node(), at, Whence::Data).await {
-                Ok(data) => data,
-                Err(ordo_vfs::Error::Refused(Refusal::BeyondEnd)) => break,
-                // A file system that does not report holes has none.
-                Err(ordo_vfs::Error::Refused(Refusal::NotSupported)) => at,
-                Err(error) => return Err(error.into()),
-            };
-            let hole = match from.fs().seek(from.node(), data, Whence::Hole).await {
-                Ok(hole) => hole.min(size),
-                Err(ordo_vfs::Error::Refused(Refusal::NotSupported)) => size,
-                Err(error) => return Err(error.into()),
-            };
-            if data >= size || hole <= data {
+        while let Some(range) = stored::next(from, at).await? {
+            end = self.copy_range(from, to, range.start, range.end).await?;
+            if end < range.end {
                 break;
             }
-            end = self.copy_range(from, to, data, hole).await?;
-            if end < hole {
-                break;
-            }
-            at = hole;
+            at = range.end;
         }
         if end < size {
             let set = SetAttr { size: Some(size), ..SetAttr::default() };

@@ -47,6 +47,7 @@ mod responses;
 #[cfg(feature = "laboratory")]
 mod scheme_set;
 mod size;
+mod stored;
 #[cfg(feature = "laboratory")]
 mod strace;
 mod text;

@@ -220,6 +220,42 @@ fn archives_with_holes_are_unpacked_in_every_form_and_cut_ones_are_refused() {
 }
 
 #[test]
+fn archives_keep_holes_and_others_read_them() {
+    let scratch = Scratch::new();
+    let (image, archive) = (scratch.volume(), scratch.path("a.tar"));
+    // Bytes at both ends, at none, in the middle; and a name that no header holds.
+    let long = "n".repeat(120);
+    let files =
+        [("ends", vec![0, (3 << 20) - 5]), ("empty", vec![]), ("middle", vec![1 << 20]), (&*long, vec![2 << 20])];
+    let tree = scratch.path("tree");
+    fs::create_dir(&tree).unwrap();
+    for (name, places) in &files {
+        let file = fs::File::create(format!("{tree}/{name}")).unwrap();
+        file.set_len(3 << 20).unwrap();
+        for &at in places {
+            std::os::unix::fs::FileExt::write_all_at(&file, b"bytes", at).unwrap();
+        }
+    }
+    fs::write(format!("{tree}/whole"), [7; 5000]).unwrap();
+    ok(ordo(["cp", "-r", &tree, &format!("{image}:/")]));
+    ok(ordo(["tar", "c", &format!("{image}:/tree"), &archive]));
+    assert!(fs::metadata(&archive).unwrap().len() < 400_000, "holes are not in the archive");
+    ok(ordo(["mkdir", &format!("{image}:/again")]));
+    ok(ordo(["tar", "x", &format!("{image}:/again"), &archive]));
+    let gnu = scratch.path("gnu");
+    fs::create_dir(&gnu).unwrap();
+    assert!(Command::new("tar").args(["-C", &gnu, "-xf", &archive]).status().unwrap().success());
+    for name in files.iter().map(|(name, _)| *name).chain(["whole"]) {
+        let bytes = fs::read(format!("{tree}/{name}")).unwrap();
+        assert!(fs::read(format!("{gnu}/{name}")).unwrap() == bytes, "{name}, unpacked by tar");
+        assert!(ordo(["cat", &format!("{image}:/again/{name}")]).stdout == bytes, "{name}, unpacked by ordo");
+    }
+    let allocated = stat(&format!("{image}:/again/ends"))["allocated"].as_u64().unwrap();
+    assert!(allocated < 200_000, "{allocated} bytes of a file of holes");
+    clean(&image);
+}
+
+#[test]
 fn a_batch_does_its_lines_with_one_open_and_names_the_one_that_fails() {
     let scratch = Scratch::new();
     let image = scratch.volume();

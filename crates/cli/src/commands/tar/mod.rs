@@ -3,6 +3,7 @@
 //! `pack` writes archives in POSIX's pax form: what the header of a file has no room for is in records before it.
 //! `unpack` makes files of one that `crate::archive` reads, in any form.
 
+mod holes;
 mod pack;
 mod unpack;
 
@@ -33,7 +34,7 @@ const XATTR: &str = "SCHILY.xattr.";
 /// Nothing is made outside IMAGE:/PATH: names with a slash in front or with .. are left out, and no symbolic link is
 /// followed. What is left out is reported, and the exit status is 3.
 ///
-/// Holes of a file are written as zeroes: an archive may be larger than its image.
+/// Holes are kept: c writes a file that has some as GNU tar does with --sparse, which libarchive and Python read, too.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  ordo tar c disk.img:/ backup.tar\n  \
     ordo tar c disk.img:/home - | zstd > home.tar.zst\n  \

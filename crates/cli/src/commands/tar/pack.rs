@@ -5,10 +5,12 @@
 //!     is written. Two archives of one tree are equal.
 
 use super::XATTR;
+use super::holes::{self, Sparse};
 use crate::image::Opened;
 use crate::listing;
 use crate::out::Status;
 use crate::place::{Inside, last_name};
+use crate::progress;
 use crate::text;
 use crate::walk::Walk;
 use anyhow::Context;
@@ -16,12 +18,13 @@ use ordo_vfs::{Attr, FileSystem, Kind, Refusal, Stamp};
 use ordofs::Fs;
 use ordofs::path::{Held, resolve};
 use ordofs::rt::Rt;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::io::{self, Read, Write};
+use std::ops::Range;
 use tar::{Builder, EntryType, Header};
 
 /// Bytes of one read.
-const PIECE: u32 = 1 << 20;
+const PIECE: u64 = 1 << 20;
 /// Bytes of a name in a header.
 const NAME: usize = 100;
 
@@ -59,7 +62,7 @@ struct Packer<'a> {
 }
 
 /// Records before a header.
-type Records = Vec<(String, Vec<u8>)>;
+pub(super) type Records = Vec<(String, Vec<u8>)>;
 
 impl Packer<'_> {
     fn file(&mut self, name: &[u8], file: &Held<Fs>) -> anyhow::Result<()> {
@@ -80,10 +83,19 @@ impl Packer<'_> {
             put(&mut header, &target, &mut records, true);
         }
         self.attributes(file, &mut records)?;
-        let mut contents = Contents { rt: self.rt, file, at: 0 };
-        match attr.kind {
-            Kind::Regular => self.append(header, &records, &mut contents),
-            _ => self.append(header, &records, &mut io::empty()),
+        if attr.kind != Kind::Regular {
+            return self.append(header, &records, &mut io::empty());
+        }
+        let rt = self.rt;
+        match rt.block_on(Sparse::of(file))? {
+            None => self.append(header, &records, &mut Contents { rt, file, ranges: [0..attr.size].into() }),
+            Some(sparse) => {
+                put(&mut header, &holes::other_name(name), &mut records, false);
+                sparse.describe(name, &mut records);
+                header.set_size(sparse.stored());
+                let mut contents = sparse.map.chain(Contents { rt, file, ranges: sparse.ranges });
+                self.append(header, &records, &mut contents)
+            }
         }
     }
 
@@ -168,17 +180,19 @@ fn decimal(stamp: Stamp) -> String {
     format!("{sign}{secs}.{nanos:09}")
 }
 
-/// The contents of a file, for the archive's writer.
+/// Ranges of a file, for the archive's writer.
 struct Contents<'a> {
     rt: &'a Rt,
     file: &'a Held<Fs>,
-    at: u64,
+    ranges: VecDeque<Range<u64>>,
 }
 
 impl Read for Contents<'_> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let len = u32::try_from(into.len()).unwrap_or(PIECE).min(PIECE);
-        let pieces = self.rt.block_on(self.file.fs().read(self.file.node(), self.at, len))?;
+        let Some(range) = self.ranges.front_mut() else { return Ok(0) };
+        let most = (range.end - range.start).min(PIECE).min(into.len() as u64);
+        // OK to cast: at most PIECE.
+        let pieces = self.rt.block_on(self.file.fs().read(self.file.node(), range.start, most as u32))?;
         let mut rest = into;
         let mut read = 0;
         for piece in &pieces {
@@ -187,7 +201,11 @@ impl Read for Contents<'_> {
             rest = &mut rest[n..];
             read += n;
         }
-        self.at += read as u64;
+        range.start += read as u64;
+        if range.is_empty() {
+            self.ranges.pop_front();
+        }
+        progress::add(read as u64);
         Ok(read)
     }
 }
