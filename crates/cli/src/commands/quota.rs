@@ -221,7 +221,12 @@ async fn make(fs: &Rc<Fs>, whose: Whose, form: Form) -> anyhow::Result<()> {
     let file = ordofs::path::Held::new(fs, made);
     // The head, or an empty record of root: an empty file would have no form.
     let head = if form == Form::Wide { Form::wide_head().to_vec() } else { vec![0; form.record_len()] };
-    fs.write(&who, file.node(), 0, &head).await?;
+    if let Err(error) = fs.write(&who, file.node(), 0, &head).await {
+        drop(file);
+        // A full volume. Its room was for the name only; who asks again must not find an empty file there.
+        fs.unlink(fs.root(), name).await?;
+        return Err(error.into());
+    }
     Ok(())
 }
 

@@ -61,6 +61,20 @@ fn quotas_are_made_set_kept_counted_and_removed() {
 
 /// Under soft updates its blocks are freed after the call, and some after the quotas were written.
 #[test]
+fn a_full_volume_gets_no_empty_quota_file() {
+    let scratch = Scratch::new();
+    let image = scratch.volume();
+    for size in [1 << 20, 64 << 10, 4096] {
+        std::fs::write(scratch.path("piece"), vec![1; size]).unwrap();
+        let fits = |n: &u32| ordo(["cp", &scratch.path("piece"), &format!("{image}:/{size}.{n}")]).status.success();
+        assert!((0..100).take_while(fits).count() < 100, "never full");
+    }
+    assert!(fails(3, ordo(["quota", "--on", &image])).contains("space"));
+    fails(3, ordo(["stat", &format!("{image}:/quota.user")]));
+    assert!(ok(ordo(["fsck", "-n", &image])).contains(": clean;"));
+}
+
+#[test]
 fn what_is_freed_while_a_volume_is_closed_is_not_charged_any_more() {
     for files in 1..4 {
         let scratch = Scratch::new();
