@@ -5,9 +5,9 @@ use crate::messages::Messages;
 use crate::mount_options::Wanted;
 use crate::out::{Outcome, Status, describe, usage};
 use crate::text;
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use ordo_fuse::{Background, Foreground, Reason, ServeOptions};
-use ordo_vfs::FileSystem as _;
+use ordo_vfs::{FileSystem as _, Kind};
 use ordofs::rt::Rt;
 use ordofs::{ImageSpec, Mounted, OpenError, Weight, disk};
 use std::cell::Cell;
@@ -178,6 +178,12 @@ fn serve(
         rt.block_on(mounted.unmount()).with_context(|| format!("{spec}: could not be written back"))?;
         Err(why)
     };
+    let root = rt.block_on(mounted.fs().getattr(mounted.fs().root()));
+    if !matches!(&root, Ok(attr) if attr.kind == Kind::Directory) {
+        let why = root.map_or_else(anyhow::Error::new, |_| anyhow!("its inode is no directory's"));
+        let advice = format!("{spec}: the root directory is damaged; ordo recover saves the files that can be read");
+        return unused(mounted, why.context(advice));
+    }
     if mounted.has_acls() && !wanted.xattr {
         return unused(mounted, usage("mount option xattr=off: this volume has access control lists, which apply"));
     }

@@ -234,6 +234,27 @@ fn a_mount_that_fails_leaves_a_clean_volume_and_says_why() {
 }
 
 #[test]
+fn a_volume_whose_root_is_damaged_is_not_mounted() {
+    if !can_mount() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let (image, place) = (scratch.path("v.img"), Place::new(&scratch));
+    ok(ordo(["mkfs", "-q", "--type", "ufs1", "--size", "16M", &image]));
+    let mut bytes = fs::read(&image).unwrap();
+    let number = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap()) as usize;
+    // fs_iblkno and fs_fsize; the root is inode 2 of the first group.
+    let root = number(8192 + 16) * number(8192 + 52) + 2 * 128;
+    bytes[root..root + 2].copy_from_slice(&0o100_755u16.to_le_bytes());
+    fs::write(&image, &bytes).unwrap();
+    for options in ["ro", "rw"] {
+        let said = fails(3, ordo(["mount", "-o", options, &image, &place.0]));
+        assert!(said.contains("root directory") && said.contains("recover"), "{options}: {said}");
+        assert!(!is_mounted(&place.0));
+    }
+}
+
+#[test]
 fn a_killed_server_leaves_a_volume_that_is_mounted_read_only_until_it_is_checked() {
     if !can_mount() {
         return;

@@ -88,7 +88,9 @@ impl Packer<'_> {
         }
         let rt = self.rt;
         match rt.block_on(Sparse::of(file))? {
-            None => self.append(header, &records, &mut Contents { rt, file, ranges: [0..attr.size].into() }),
+            None => {
+                self.append(header, &records, &mut Contents { rt, file, ranges: VecDeque::from_iter([0..attr.size]) })
+            }
             Some(sparse) => {
                 put(&mut header, &holes::other_name(name), &mut records, false);
                 sparse.describe(name, &mut records);
