@@ -20,6 +20,7 @@ use ordofs::path::{Held, resolve};
 use ordofs::rt::Rt;
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, Read, Write};
+use std::iter::once;
 use std::ops::Range;
 use tar::{Builder, EntryType, Header};
 
@@ -88,9 +89,7 @@ impl Packer<'_> {
         }
         let rt = self.rt;
         match rt.block_on(Sparse::of(file))? {
-            None => {
-                self.append(header, &records, &mut Contents { rt, file, ranges: VecDeque::from_iter([0..attr.size]) })
-            }
+            None => self.append(header, &records, &mut Contents { rt, file, ranges: once(0..attr.size).collect() }),
             Some(sparse) => {
                 put(&mut header, &holes::other_name(name), &mut records, false);
                 sparse.describe(name, &mut records);
