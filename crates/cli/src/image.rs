@@ -155,6 +155,25 @@ pub(crate) fn change(spec: &ImageSpec, work: impl AsyncFnOnce(&Rc<Fs>) -> Outcom
     opened.close(outcome)
 }
 
+/// Reads one place in an image after the other, patterns expanded, with `on`, and returns the worst status.
+pub(crate) fn read_each(
+    places: &[OsString],
+    start: Start,
+    mut on: impl AsyncFnMut(&Rc<Fs>, &Inside) -> Outcome,
+) -> Outcome {
+    places.iter().try_fold(Status::DONE, |worst, argument| {
+        let place = Inside::parse(argument);
+        let status = read(&spec(&place.image, start)?, async |fs| {
+            let mut worst = Status::DONE;
+            for place in expand::places(fs, &place).await? {
+                worst = worst.worse(on(fs, &place).await?);
+            }
+            Ok(worst)
+        })?;
+        Ok(worst.worse(status))
+    })
+}
+
 /// Changes one place in an image after the other, patterns expanded, with `on`, and returns the worst status.
 /// `unfinished` is added to the message of an interruption.
 pub(crate) fn change_each(

@@ -1,6 +1,5 @@
 //! `ordo find`
 
-use crate::expand;
 use crate::image::{self, Start};
 use crate::listing::{self, FileJson};
 use crate::out::{Out, Outcome};
@@ -162,19 +161,9 @@ impl Args {
 /// Finds them; what cannot be read is reported.
 pub(crate) fn run(args: &Args) -> Outcome {
     let newer = args.newer()?;
-    let (mut out, mut files, mut worst) = (Out::new(), Vec::new(), crate::out::Status::DONE);
-    for argument in &args.places {
-        let place = Inside::parse(argument);
-        let status = image::read(&image::spec(&place.image, args.start)?, async |fs| {
-            let mut found = Found { args, newer, out: &mut out, files: &mut files };
-            let mut worst = crate::out::Status::DONE;
-            for place in expand::places(fs, &place).await? {
-                worst = worst.worse(found.below(fs, &place).await?);
-            }
-            Ok(worst)
-        })?;
-        worst = worst.worse(status);
-    }
+    let (mut out, mut files) = (Out::new(), Vec::new());
+    let mut found = Found { args, newer, out: &mut out, files: &mut files };
+    let worst = image::read_each(&args.places, args.start, async |fs, place| found.below(fs, place).await)?;
     if args.json {
         out.json(&files)?;
     }

@@ -1,11 +1,9 @@
 //! `ordo getfacl`
 
 use crate::acl::{self, lines, of_mode};
-use crate::expand;
 use crate::image::{self, Start};
 use crate::names::Owners;
-use crate::out::{Out, Outcome, Status};
-use crate::place::Inside;
+use crate::out::{Out, Outcome};
 use crate::text;
 use crate::walk::Walk;
 use anyhow::{Context, bail};
@@ -39,30 +37,22 @@ pub(crate) struct Args {
 
 /// Shows them.
 pub(crate) fn run(args: &Args) -> Outcome {
-    let (mut out, mut worst) = (Out::new(), Status::DONE);
-    for argument in &args.places {
-        let place = Inside::parse(argument);
-        let status = image::read(&image::spec(&place.image, args.start)?, async |fs| {
-            let owners = Owners::of(fs, args.numeric).await?;
-            let mut worst = Status::DONE;
-            for place in expand::places(fs, &place).await? {
-                let file = resolve(fs, &place.path, true).await.with_context(|| place.shown())?;
-                let mut walk = Walk::new(&place.path, file, args.recursive);
-                while let Some((path, file)) = walk.next().await? {
-                    if file.attr().kind == Kind::Symlink {
-                        continue;
-                    }
-                    let shown = show(&file, &path, &owners).await;
-                    if let Some(text) = walk.tally.judge(&text::escape(&path), shown.map_err(|e| format!("{e:#}"))) {
-                        out.line(text)?;
-                    }
-                }
-                worst = worst.worse(walk.tally.status());
+    let mut out = Out::new();
+    let worst = image::read_each(&args.places, args.start, async |fs, place| {
+        let owners = Owners::of(fs, args.numeric).await?;
+        let file = resolve(fs, &place.path, true).await.with_context(|| place.shown())?;
+        let mut walk = Walk::new(&place.path, file, args.recursive);
+        while let Some((path, file)) = walk.next().await? {
+            if file.attr().kind == Kind::Symlink {
+                continue;
             }
-            Ok(worst)
-        })?;
-        worst = worst.worse(status);
-    }
+            let shown = show(&file, &path, &owners).await;
+            if let Some(text) = walk.tally.judge(&text::escape(&path), shown.map_err(|e| format!("{e:#}"))) {
+                out.line(text)?;
+            }
+        }
+        Ok(walk.tally.status())
+    })?;
     out.end()?;
     Ok(worst)
 }

@@ -1,9 +1,7 @@
 //! `ordo getfattr`
 
-use crate::expand;
 use crate::image::{self, Start};
 use crate::out::{Out, Outcome, Status, say};
-use crate::place::Inside;
 use crate::text;
 use crate::walk::Walk;
 use anyhow::Context;
@@ -53,25 +51,17 @@ pub(crate) struct Args {
 
 /// Shows them. Status 1: a file does not have the attribute that was asked for.
 pub(crate) fn run(args: &Args) -> Outcome {
-    let (mut out, mut worst) = (Out::new(), Status::DONE);
-    for argument in &args.places {
-        let place = Inside::parse(argument);
-        let status = image::read(&image::spec(&place.image, args.start)?, async |fs| {
-            let mut worst = Status::DONE;
-            for place in expand::places(fs, &place).await? {
-                let file = resolve(fs, &place.path, !args.no_dereference).await.with_context(|| place.shown())?;
-                let mut walk = Walk::new(&place.path, file, args.recursive);
-                while let Some((path, file)) = walk.next().await? {
-                    let shown = show(args, &mut out, &path, &file).await.map_err(|error| format!("{error:#}"));
-                    let status = walk.tally.judge(&text::escape(&path), shown);
-                    worst = worst.worse(status.unwrap_or(Status::DONE));
-                }
-                worst = worst.worse(walk.tally.status());
-            }
-            Ok(worst)
-        })?;
-        worst = worst.worse(status);
-    }
+    let mut out = Out::new();
+    let worst = image::read_each(&args.places, args.start, async |fs, place| {
+        let file = resolve(fs, &place.path, !args.no_dereference).await.with_context(|| place.shown())?;
+        let (mut walk, mut worst) = (Walk::new(&place.path, file, args.recursive), Status::DONE);
+        while let Some((path, file)) = walk.next().await? {
+            let shown = show(args, &mut out, &path, &file).await.map_err(|error| format!("{error:#}"));
+            let status = walk.tally.judge(&text::escape(&path), shown);
+            worst = worst.worse(status.unwrap_or(Status::DONE));
+        }
+        Ok(worst.worse(walk.tally.status()))
+    })?;
     out.end()?;
     Ok(worst)
 }

@@ -76,10 +76,11 @@ mod tests {
 
     #[test]
     fn a_map_has_a_number_a_line_and_ends_where_the_file_does() {
-        for (ranges, text) in
-            [(vec![], "1\n9\n0\n"), (vec![2..3], "2\n2\n1\n9\n0\n"), (vec![0..1, 5..9], "2\n0\n1\n5\n4\n")]
-        {
-            let map = map(&ranges.into(), 9);
+        let (middle, ends) = (2..3, [0..1, 5..9]);
+        let cases: [(&[Range<u64>], _); 3] =
+            [(&[], "1\n9\n0\n"), (&[middle], "2\n2\n1\n9\n0\n"), (&ends, "2\n0\n1\n5\n4\n")];
+        for (ranges, text) in cases {
+            let map = map(&ranges.to_vec().into(), 9);
             assert_eq!((&map[..text.len()], map.len()), (text.as_bytes(), BLOCK));
         }
     }
