@@ -202,6 +202,10 @@ impl Read for Contents<'_> {
             rest = &mut rest[n..];
             read += n;
         }
+        if read == 0 && most > 0 {
+            // The header tells a length already: without these bytes the archive would be wrong from here on.
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
         range.start += read as u64;
         if range.is_empty() {
             self.ranges.pop_front();
