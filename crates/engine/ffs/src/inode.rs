@@ -6,7 +6,7 @@
 //! N2. A reused number gets another generation, so that an old handle does not open a new file.
 
 use crate::alloc::{Rehash, left_alone};
-use crate::cg::{damage, find_inode, mark_inode};
+use crate::cg::{damage, find_inode, is_inode_used, mark_inode};
 use crate::group::Group;
 use crate::{Ffs, corrupt};
 use ordo_buf::{BufRef, Key, Op, Role, Step, Want};
@@ -69,6 +69,16 @@ impl Ffs {
         inode.charge(charged);
         inode.set_block(buf);
         Ok(inode)
+    }
+
+    /// Its group has marked it as used, and its block was initialised (N1).
+    pub(crate) async fn is_in_use(&self, ino: Ino) -> Result<bool> {
+        if !self.g.is_valid_ino(ino) {
+            return Ok(false);
+        }
+        let group = self.group(self.g.ino_to_cg(ino)).await?;
+        let (i, all) = (self.g.ino_in_cg(ino), self.g.format == Format::Ufs1);
+        Ok(group.look(self, |cg| is_inode_used(cg, i) && (all || i < cg.initediblk())))
     }
 
     pub(crate) async fn alloc_inode(&self, op: Op, parent: &Inode, kind: Kind) -> Result<NewInode> {

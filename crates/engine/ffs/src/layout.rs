@@ -71,6 +71,10 @@ impl Layout for Ffs {
         self.load(ino).await
     }
 
+    async fn is_in_use(&self, ino: Ino) -> Result<bool> {
+        self.is_in_use(ino).await
+    }
+
     async fn store(&self, inode: &Inode) -> Result<BufRef> {
         self.store(inode).await
     }

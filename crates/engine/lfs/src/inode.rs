@@ -55,6 +55,11 @@ impl Log {
         cached || self.ifile.borrow().entry(ino).is_ok_and(|entry| !entry.daddr.is_hole())
     }
 
+    /// The same for any number.
+    pub(crate) fn is_in_use(&self, ino: Ino) -> bool {
+        ino.0 >= Ino::ROOT.0 && ino.0 < self.ifile.borrow().maxino() && self.is_known(ino)
+    }
+
     /// The buf of an inode, read from where the inode map has it.
     ///
     /// # Errors

@@ -45,6 +45,10 @@ impl Layout for Lfs {
         self.load(ino).await
     }
 
+    async fn is_in_use(&self, ino: Ino) -> Result<bool> {
+        Ok(self.log.is_in_use(ino))
+    }
+
     async fn store(&self, inode: &Inode) -> Result<BufRef> {
         self.store(inode).await
     }

@@ -119,6 +119,13 @@ pub trait Layout: 'static {
     /// `Stale` for a free inode; `Corrupt`; `Io`.
     async fn load(&self, ino: Ino) -> Result<Inode>;
 
+    /// Whether an inode is in use. The number comes from outside: it may be any, and that of an inode whose block was
+    /// never written, which [`Layout::load`] must not be asked for.
+    ///
+    /// # Errors
+    /// `Corrupt`; `Io`.
+    async fn is_in_use(&self, ino: Ino) -> Result<bool>;
+
     /// Puts the dinode into its block's buf, with its check-hash, and makes the buf dirty. No step: the caller reports
     /// it.
     ///

@@ -136,6 +136,7 @@ macro_rules! forward {
 
 forward! {
     async fn lookup(&self, dir: NodeId, name: Name<'_>) -> Result<Entry>;
+    async fn by_number(&self, ino: u64, generation: u32) -> Result<Entry>;
     async fn getattr(&self, node: NodeId) -> Result<Attr>;
     async fn setattr(&self, node: NodeId, set: &SetAttr) -> Result<Attr>;
     async fn readlink(&self, node: NodeId) -> Result<bytes::Bytes>;
