@@ -57,7 +57,10 @@ impl Log {
 
     /// The same for any number.
     pub(crate) fn is_in_use(&self, ino: Ino) -> bool {
-        ino.0 >= Ino::ROOT.0 && ino.0 < self.ifile.borrow().maxino() && self.is_known(ino)
+        let ifile = self.ifile.borrow();
+        // The buf of a freed inode may still be cached.
+        let free = ino.0 < Ino::ROOT.0 || ino.0 >= ifile.maxino() || ifile.is_free(ino);
+        !free && self.is_known(ino)
     }
 
     /// The buf of an inode, read from where the inode map has it.

@@ -89,12 +89,7 @@ pub(crate) fn may_remove(creds: &Creds, dir: &Attr, file: &Attr) -> bool {
 ///
 /// # Errors
 /// `PERM` for what only the owner or root may, `ACCES` for what takes a permission that is missing.
-pub(crate) fn changes(
-    creds: &Creds,
-    attr: &Attr,
-    granted: Granted,
-    wanted: SetAttr,
-) -> Result<SetAttr, nfsstat3> {
+pub(crate) fn changes(creds: &Creds, attr: &Attr, granted: Granted, wanted: SetAttr) -> Result<SetAttr, nfsstat3> {
     let owner = creds.is_root() || creds.uid == attr.uid;
     let perm = |allowed: bool| if allowed { Ok(()) } else { Err(nfsstat3::NFS3ERR_PERM) };
     // Minus one is no user, and no group.

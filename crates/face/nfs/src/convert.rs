@@ -37,10 +37,7 @@ pub(crate) fn rdev(spec: &specdata3) -> u64 {
 }
 
 fn spec(rdev: u64) -> specdata3 {
-    specdata3 {
-        specdata1: ((rdev >> 8) & 0xfff) as u32,
-        specdata2: ((rdev & 0xff) | (rdev >> 12 & 0xf_ff00)) as u32,
-    }
+    specdata3 { specdata1: ((rdev >> 8) & 0xfff) as u32, specdata2: ((rdev & 0xff) | (rdev >> 12 & 0xf_ff00)) as u32 }
 }
 
 pub(crate) fn attributes(volume: u64, attr: &Attr) -> fattr3 {

@@ -158,7 +158,9 @@ mod tests {
 
     #[test]
     fn credentials_that_announce_what_is_not_there_are_refused() {
-        for words in [&[1, 20, 99, 0, 10, 20, u32::MAX][..], &[1, 12, 99, u32::MAX, 10], &[1, 0], &[1, 20, 9, 0, 1, 2, 1]] {
+        for words in
+            [&[1, 20, 99, 0, 10, 20, u32::MAX][..], &[1, 12, 99, u32::MAX, 10], &[1, 0], &[1, 20, 9, 0, 1, 2, 1]]
+        {
             assert_eq!(auth(words), Auth::Bad(auth_stat::AUTH_BADCRED), "{words:?}");
         }
         assert_eq!(Call::read(&call(2, &[1, 404])), Err(NoCall::Garbage));

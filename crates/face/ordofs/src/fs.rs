@@ -92,9 +92,21 @@ impl Fs {
         }
     }
 
+    /// The layout.
+    pub fn layout_name(&self) -> LayoutName {
+        match self {
+            Fs::Ffs(_) => LayoutName::Ffs,
+            Fs::Lfs(_) => LayoutName::Lfs,
+        }
+    }
+
     /// The current space of the volume, which the layout alone knows. Space that is waiting to be freed counts as free.
     pub(crate) fn space(&self) -> StatFs {
         each!(self, fs => fs.layout().statfs())
+    }
+
+    pub(crate) fn max_file_size(&self) -> u64 {
+        each!(self, fs => fs.layout().shape().maxfilesize)
     }
 
     /// Whether the format supports extended attributes.

@@ -65,6 +65,7 @@ fn live(rt: &Rt, mount: impl Fn() -> Mounted) {
         for i in 0..64 {
             let attr = make(fs, format!("new{i}").as_bytes()).await;
             again |= attr.ino == gone.ino;
+            assert_eq!(attr.nlink, 1, "{attr:?}");
             assert!(is_stale(by_number(fs, gone.ino, gone.generation).await), "the number of {attr:?}");
         }
         assert!(again, "the number was never used again");
@@ -75,6 +76,10 @@ fn live(rt: &Rt, mount: impl Fn() -> Mounted) {
     let mounted = mount();
     rt.block_on(async {
         let (fs, all) = (mounted.fs(), mounted.space().inodes);
+        // What was made after the handle was stale is whole.
+        for i in 0..64 {
+            drop(Held::new(fs, fs.lookup(fs.root(), name(format!("new{i}").as_bytes())).await.unwrap()));
+        }
         let numbers = (0..all + 70).chain([u64::from(u32::MAX), 1 << 32, u64::MAX]);
         let mut found = 0;
         for ino in numbers {

@@ -117,9 +117,8 @@ impl Arena {
     /// `Stale`.
     pub(crate) fn numbered(&self, ino: u64, generation: u32) -> Result<Ino> {
         let slot_no = u32::try_from(ino).map_err(|_| Refusal::Stale)?;
-        let named = |slot: &&Slot| {
-            slot.generation == generation && slot.node.as_ref().is_some_and(|node| node.attr.nlink > 0)
-        };
+        let named =
+            |slot: &&Slot| slot.generation == generation && slot.node.as_ref().is_some_and(|node| node.attr.nlink > 0);
         self.slots.get(slot_no as usize).filter(named).map(|_| Ino(slot_no)).ok_or_else(|| Refusal::Stale.into())
     }
 

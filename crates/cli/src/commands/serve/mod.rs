@@ -2,6 +2,11 @@
 
 mod ending;
 mod nbd;
+#[cfg(feature = "nfs")]
+mod nfs;
+#[cfg(not(feature = "nfs"))]
+#[path = "no_nfs.rs"]
+mod nfs;
 
 use crate::out::{Outcome, print};
 
@@ -12,7 +17,7 @@ use crate::out::{Outcome, print};
 #[derive(Debug, clap::Args)]
 #[command(
     disable_help_subcommand = true,
-    after_help = "Examples:\n  ordo serve nbd disk.img\n  ordo serve nbd vol.img:/vm.raw --socket vm.socket"
+    after_help = "Examples:\n  ordo serve nbd disk.img\n  ordo serve nbd vol.img:/vm.raw --socket vm.socket\n  ordo serve nfs vol.img"
 )]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -22,12 +27,14 @@ pub(crate) struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum Protocol {
     Nbd(nbd::Args),
+    Nfs(nfs::Args),
 }
 
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Outcome {
     match &args.protocol {
         Protocol::Nbd(args) => nbd::run(args),
+        Protocol::Nfs(args) => nfs::run(args),
     }
 }
 

@@ -66,13 +66,7 @@ impl<F: FileSystem + 'static> Server<F> {
         }
     }
 
-    async fn create_in(
-        &self,
-        creds: &Creds,
-        dir: &Held<'_, F>,
-        bytes: &[u8],
-        how: &createhow3,
-    ) -> Made<'_, F> {
+    async fn create_in(&self, creds: &Creds, dir: &Held<'_, F>, bytes: &[u8], how: &createhow3) -> Made<'_, F> {
         self.may_write()?;
         let name = name(bytes)?;
         match how {
@@ -126,8 +120,7 @@ impl<F: FileSystem + 'static> Server<F> {
         }
         let made = self.fs.tmpfile(&creds.caller(), dir.node, Mode::new(0)).await;
         let file = made.map(|entry| Held::new(&*self.fs, entry)).map_err(|e| self.refuse(&e))?;
-        let times =
-            SetAttr { atime: Some(SetTime::At(atime)), mtime: Some(SetTime::At(mtime)), ..SetAttr::default() };
+        let times = SetAttr { atime: Some(SetTime::At(atime)), mtime: Some(SetTime::At(mtime)), ..SetAttr::default() };
         self.fs.setattr(file.node, &times).await.map_err(|e| self.refuse(&e))?;
         self.settle_attributes(file.node).await?;
         // The name, and the lookup that comes with it.
@@ -203,8 +196,7 @@ impl<F: FileSystem + 'static> Server<F> {
             self.may_write()?;
             let name = name(args.where_.name.as_ref())?;
             // Its mode and size are not the client's to choose.
-            let wanted =
-                SetAttr { size: None, mode: None, ..convert::set(&args.symlink.symlink_attributes) };
+            let wanted = SetAttr { size: None, mode: None, ..convert::set(&args.symlink.symlink_attributes) };
             let (_, more) = self.may_make(creds, &dir, wanted, PLAIN).await?;
             let target = args.symlink.symlink_data.as_ref();
             let made = self.fs.symlink(&creds.caller(), dir.node, name, target).await;

@@ -50,19 +50,19 @@ fn parts(procedure: Procedure) -> &'static [Part] {
 
 /// Whether a call may be made again without harm. Not a WRITE: between the two another one may have come.
 fn is_repeatable(procedure: Procedure) -> bool {
-    match procedure {
+    !matches!(
+        procedure,
         Procedure::NFSPROC3_SETATTR
-        | Procedure::NFSPROC3_WRITE
-        | Procedure::NFSPROC3_CREATE
-        | Procedure::NFSPROC3_MKDIR
-        | Procedure::NFSPROC3_SYMLINK
-        | Procedure::NFSPROC3_MKNOD
-        | Procedure::NFSPROC3_REMOVE
-        | Procedure::NFSPROC3_RMDIR
-        | Procedure::NFSPROC3_RENAME
-        | Procedure::NFSPROC3_LINK => false,
-        _ => true,
-    }
+            | Procedure::NFSPROC3_WRITE
+            | Procedure::NFSPROC3_CREATE
+            | Procedure::NFSPROC3_MKDIR
+            | Procedure::NFSPROC3_SYMLINK
+            | Procedure::NFSPROC3_MKNOD
+            | Procedure::NFSPROC3_REMOVE
+            | Procedure::NFSPROC3_RMDIR
+            | Procedure::NFSPROC3_RENAME
+            | Procedure::NFSPROC3_LINK
+    )
 }
 
 /// Decodes the arguments and calls a method with them.
