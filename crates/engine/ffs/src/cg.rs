@@ -135,11 +135,6 @@ pub(crate) fn find_inode(cg: &Cg<'_>, wanted: Option<u32>) -> Option<u32> {
     (i < ipg).then_some(i)
 }
 
-/// Whether inode `i` of the group is marked as used.
-pub(crate) fn is_inode_used(cg: &Cg<'_>, i: u32) -> bool {
-    i < cg.layout().ipg && map::get(cg.iused(), i)
-}
-
 /// Marks inode `i` of the group as used or free, with the counts. `None`, and nothing changed, if it already is so
 /// (C3).
 pub(crate) fn mark_inode(cg: &mut CgMut<'_>, i: u32, used: bool, directory: bool) -> Option<Csum> {

@@ -6,7 +6,7 @@
 //! N2. A reused number gets another generation, so that an old handle does not open a new file.
 
 use crate::alloc::{Rehash, left_alone};
-use crate::cg::{damage, find_inode, is_inode_used, mark_inode};
+use crate::cg::{damage, find_inode, mark_inode};
 use crate::group::Group;
 use crate::{Ffs, corrupt};
 use ordo_buf::{BufRef, Key, Op, Role, Step, Want};
@@ -71,14 +71,15 @@ impl Ffs {
         Ok(inode)
     }
 
-    /// Its group has marked it as used, and its block was initialised (N1).
-    pub(crate) async fn is_in_use(&self, ino: Ino) -> Result<bool> {
+    /// Its block was initialised (N1). What its group's map says is not asked: after a crash of some schemes the maps
+    /// are behind the inodes, and such a volume is still read. A free inode is known by its mode.
+    pub(crate) async fn may_load(&self, ino: Ino) -> Result<bool> {
         if !self.g.is_valid_ino(ino) {
             return Ok(false);
         }
         let group = self.group(self.g.ino_to_cg(ino)).await?;
         let (i, all) = (self.g.ino_in_cg(ino), self.g.format == Format::Ufs1);
-        Ok(group.look(self, |cg| is_inode_used(cg, i) && (all || i < cg.initediblk())))
+        Ok(all || group.look(self, |cg| i < cg.initediblk()))
     }
 
     pub(crate) async fn alloc_inode(&self, op: Op, parent: &Inode, kind: Kind) -> Result<NewInode> {

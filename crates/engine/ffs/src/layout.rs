@@ -71,8 +71,8 @@ impl Layout for Ffs {
         self.load(ino).await
     }
 
-    async fn is_in_use(&self, ino: Ino) -> Result<bool> {
-        self.is_in_use(ino).await
+    async fn may_load(&self, ino: Ino) -> Result<bool> {
+        self.may_load(ino).await
     }
 
     async fn store(&self, inode: &Inode) -> Result<BufRef> {

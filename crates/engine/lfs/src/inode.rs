@@ -56,7 +56,7 @@ impl Log {
     }
 
     /// The same for any number.
-    pub(crate) fn is_in_use(&self, ino: Ino) -> bool {
+    pub(crate) fn may_load(&self, ino: Ino) -> bool {
         let ifile = self.ifile.borrow();
         // The buf of a freed inode may still be cached.
         let free = ino.0 < Ino::ROOT.0 || ino.0 >= ifile.maxino() || ifile.is_free(ino);

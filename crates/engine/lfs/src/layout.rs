@@ -45,8 +45,8 @@ impl Layout for Lfs {
         self.load(ino).await
     }
 
-    async fn is_in_use(&self, ino: Ino) -> Result<bool> {
-        Ok(self.log.is_in_use(ino))
+    async fn may_load(&self, ino: Ino) -> Result<bool> {
+        Ok(self.log.may_load(ino))
     }
 
     async fn store(&self, inode: &Inode) -> Result<BufRef> {

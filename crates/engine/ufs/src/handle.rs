@@ -1,7 +1,7 @@
 //! Files by number: what an NFS server's handle holds instead of a path.
 //!
-//! H1. The number and the generation come from outside, and may be guessed. What the layout has not marked as used is
-//!     not read: its block may hold garbage, which would be reported as damage of a sound volume.
+//! H1. The number and the generation come from outside, and may be guessed. What the layout has never written is not
+//!     read: its block may hold garbage, which would be reported as damage of a sound volume.
 //! H2. What was read is kept only if it is the file that was asked for. The block of a number that is being given to a
 //!     new file may still hold the old one: kept, that would take the place of the new file's inode.
 //! H3. A file without a name is stale, also while it is open: its next name, or its end, is not the handle's business,
@@ -18,7 +18,7 @@ impl<L: Layout> Ufs<L> {
         let is_it = |inode: &Inode| inode.dinode().gen_ == generation && inode.links_seen() > 0;
         let inode = match self.table.get(ino) {
             Some(inode) => inode,
-            None if ino < Ino::ROOT || !self.layout.is_in_use(ino).await? => return Err(Refusal::Stale.into()),
+            None if ino < Ino::ROOT || !self.layout.may_load(ino).await? => return Err(Refusal::Stale.into()),
             None => {
                 let loaded = self.layout.load(ino).await?;
                 if !is_it(&loaded) {

@@ -1,5 +1,5 @@
-//! Files by number and generation, as the handles of an NFS server find them: across a remount, after a removal, and with
-//! numbers that anybody may have made up.
+//! Files by number and generation, as the handles of an NFS server find them: across a remount, after a removal, and
+//! with numbers that anybody may have made up.
 
 mod common;
 

@@ -5,10 +5,11 @@ mod nbd;
 #[cfg(feature = "nfs")]
 mod nfs;
 #[cfg(not(feature = "nfs"))]
-#[path = "no_nfs.rs"]
-mod nfs;
+mod no_nfs;
 
 use crate::out::{Outcome, print};
+#[cfg(not(feature = "nfs"))]
+use no_nfs as nfs;
 
 /// Serves a volume, or a file of it, to other programs and machines
 ///

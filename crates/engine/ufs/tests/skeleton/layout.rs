@@ -201,7 +201,7 @@ impl Layout for Append {
         Ok(inode)
     }
 
-    async fn is_in_use(&self, ino: Ino) -> Result<bool> {
+    async fn may_load(&self, ino: Ino) -> Result<bool> {
         Ok(self.log.place_of(ino).is_some())
     }
 
