@@ -141,8 +141,8 @@ pub trait FileSystem {
     /// The file that `name` names in `dir`. `.` and `..` are valid names here.
     async fn lookup(&self, dir: NodeId, name: Name<'_>) -> Result<Entry>;
 
-    /// The file with this inode number and generation, as [`Attr`] has them: a handle that was given out before, perhaps
-    /// by another process, finds its file again. The numbers may be anybody's guess. Counts as one lookup.
+    /// The file with this inode number and generation, as [`Attr`] has them: a handle that was given out before,
+    /// perhaps by another process, finds its file again. The numbers may be anybody's guess. Counts as one lookup.
     ///
     /// # Errors
     /// `Stale` if that file is gone, has no name any more, or never was; `NotSupported` by a file system that cannot

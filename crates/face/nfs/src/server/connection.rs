@@ -63,7 +63,7 @@ impl Connection {
         self.ended.get()
     }
 
-    /// The client may not begin another call now (server-1).
+    /// The client may not begin another call now (nfs-server-1).
     fn is_busy(&self) -> bool {
         self.calls.get() >= CALLS || self.reply_bytes.get() >= REPLIES
     }
