@@ -73,6 +73,7 @@ enum Command {
     Workloads(workloads::Args),
     #[cfg(feature = "laboratory")]
     Disks(disks::Args),
+    Serve(serve::Args),
     Wafs(wafs::Args),
     #[cfg(feature = "laboratory")]
     Bench(bench::Args),
@@ -148,6 +149,7 @@ impl Cli {
             Command::Workloads(args) => workloads::run(args),
             #[cfg(feature = "laboratory")]
             Command::Disks(args) => disks::run(args),
+            Command::Serve(args) => serve::run(args),
             Command::Wafs(args) => wafs::run(args),
             #[cfg(feature = "laboratory")]
             Command::Bench(args) => bench::run(args),

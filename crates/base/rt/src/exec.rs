@@ -207,7 +207,12 @@ impl Rt {
     /// Registers a descriptor that tasks will wait for. Pass it owned or shared (`OwnedFd`, `Rc<File>`): the watch
     /// keeps it open.
     pub fn watch(&self, fd: impl AsFd + 'static) -> Watch {
-        Watch::new(self.clone(), Rc::new(fd))
+        Watch::of_reads(self.clone(), Rc::new(fd))
+    }
+
+    /// The same for who waits until the descriptor has room for what is to be written: a socket.
+    pub fn watch_writes(&self, fd: impl AsFd + 'static) -> Watch {
+        Watch::of_writes(self.clone(), Rc::new(fd))
     }
 
     /// Ready when a read of `fd` would not block. For more than one wait keep a [`Rt::watch`].

@@ -21,6 +21,8 @@ pub(crate) struct Watches {
 
 struct Slot {
     fd: Rc<dyn AsFd>,
+    /// What is waited for.
+    events: PollFlags,
     /// The waiting task; without one the descriptor is not polled.
     waiting: Option<Waker>,
     /// Data was there at the last poll, and no task has consumed the event yet.
@@ -28,8 +30,8 @@ struct Slot {
 }
 
 impl Watches {
-    fn add(&mut self, fd: Rc<dyn AsFd>) -> usize {
-        let slot = Some(Slot { fd, waiting: None, readable: false });
+    fn add(&mut self, fd: Rc<dyn AsFd>, events: PollFlags) -> usize {
+        let slot = Some(Slot { fd, events, waiting: None, readable: false });
         match self.slots.iter().position(Option::is_none) {
             Some(free) => {
                 self.slots[free] = slot;
@@ -50,12 +52,12 @@ impl Watches {
 /// Polls every awaited descriptor, for at most `timeout` (`None`: until something happens), and wakes the waiting
 /// tasks. A wake from another thread ends the wait.
 pub(crate) fn turn(watches: &RefCell<Watches>, ready: &Ready, timeout: Option<Duration>) -> Result<(), Errno> {
-    let awaited: Vec<(usize, Rc<dyn AsFd>)> = watches
+    let awaited: Vec<(usize, PollFlags, Rc<dyn AsFd>)> = watches
         .borrow()
         .slots
         .iter()
         .enumerate()
-        .filter_map(|(i, slot)| slot.as_ref().filter(|s| s.waiting.is_some()).map(|s| (i, s.fd.clone())))
+        .filter_map(|(i, slot)| slot.as_ref().filter(|s| s.waiting.is_some()).map(|s| (i, s.events, s.fd.clone())))
         .collect();
     let looks_only = timeout.is_some_and(|t| t.is_zero());
     // A look does not sleep, so it happens even if tasks are ready: else one that is always ready would keep the
@@ -68,7 +70,7 @@ pub(crate) fn turn(watches: &RefCell<Watches>, ready: &Ready, timeout: Option<Du
         },
     };
     let mut fds: Vec<PollFd<'_>> =
-        awaited.iter().map(|(_, fd)| PollFd::from_borrowed_fd(fd.as_fd(), PollFlags::IN)).collect();
+        awaited.iter().map(|(_, events, fd)| PollFd::from_borrowed_fd(fd.as_fd(), *events)).collect();
     fds.extend(bell.map(|bell| PollFd::new(bell, PollFlags::IN)));
     // A time too long for a timespec is as good as forever.
     let timeout = timeout.and_then(|t| Timespec::try_from(t).ok());
@@ -82,7 +84,7 @@ pub(crate) fn turn(watches: &RefCell<Watches>, ready: &Ready, timeout: Option<Du
     if outcome? == 0 {
         return Ok(());
     }
-    for (fd, (i, _)) in fds.iter().zip(&awaited) {
+    for (fd, (i, ..)) in fds.iter().zip(&awaited) {
         if !fd.revents().is_empty() {
             let waker = watches.borrow_mut().slots[*i].as_mut().and_then(|slot| {
                 slot.readable = true;
@@ -94,20 +96,28 @@ pub(crate) fn turn(watches: &RefCell<Watches>, ready: &Ready, timeout: Option<Du
     Ok(())
 }
 
-/// A descriptor that can be awaited; made by [`Rt::watch`]. It keeps the descriptor open.
+/// A descriptor that can be awaited; made by [`Rt::watch`] or [`Rt::watch_writes`]. It keeps the descriptor open.
 pub struct Watch {
     rt: Rt,
     slot: usize,
 }
 
 impl Watch {
-    pub(crate) fn new(rt: Rt, fd: Rc<dyn AsFd>) -> Watch {
-        let slot = rt.watches().borrow_mut().add(fd);
+    pub(crate) fn of_reads(rt: Rt, fd: Rc<dyn AsFd>) -> Watch {
+        Watch::new(rt, fd, PollFlags::IN)
+    }
+
+    pub(crate) fn of_writes(rt: Rt, fd: Rc<dyn AsFd>) -> Watch {
+        Watch::new(rt, fd, PollFlags::OUT)
+    }
+
+    fn new(rt: Rt, fd: Rc<dyn AsFd>, events: PollFlags) -> Watch {
+        let slot = rt.watches().borrow_mut().add(fd, events);
         Watch { rt, slot }
     }
 
-    /// Ready when the descriptor has data, is closed at the other end, or has failed: when a read would not block.
-    /// One task at a time may wait for one watch.
+    /// Ready when the descriptor has data, is closed at the other end, or has failed: when a read would not block. For
+    /// a watch of writes: when it has room, or has failed. One task at a time may wait for one watch.
     pub fn readable(&self) -> Readable<'_> {
         Readable { watch: self }
     }
@@ -170,6 +180,25 @@ mod tests {
         rt.block_on(watch.readable());
         assert!(*wrote.borrow());
         rt.block_on(watch.readable()); // level triggered: the byte is still there
+    }
+
+    #[test]
+    fn a_full_pipe_is_writable_once_it_was_read() {
+        let rt = Rt::real_time();
+        let (reader, writer) = pipe().unwrap();
+        rustix::io::ioctl_fionbio(&writer, true).unwrap();
+        while rustix::io::write(&writer, &[0; 4096]).is_ok() {}
+        let room = rt.watch_writes(writer);
+        let (rt2, read) = (rt.clone(), Rc::new(RefCell::new(false)));
+        let flag = read.clone();
+        rt.spawn(async move {
+            rt2.sleep(Duration::from_millis(2)).await;
+            *flag.borrow_mut() = true;
+            rustix::io::read(&reader, &mut [0; 65536][..]).unwrap();
+            rt2.sleep(Duration::from_secs(60)).await;
+        });
+        rt.block_on(room.readable());
+        assert!(*read.borrow());
     }
 
     #[test]

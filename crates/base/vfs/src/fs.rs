@@ -141,6 +141,17 @@ pub trait FileSystem {
     /// The file that `name` names in `dir`. `.` and `..` are valid names here.
     async fn lookup(&self, dir: NodeId, name: Name<'_>) -> Result<Entry>;
 
+    /// The file with this inode number and generation, as [`Attr`] has them: a handle that was given out before,
+    /// perhaps by another process, finds its file again. The numbers may be anybody's guess. Counts as one lookup.
+    ///
+    /// # Errors
+    /// `Stale` if that file is gone, has no name any more, or never was; `NotSupported` by a file system that cannot
+    /// find a file without its name.
+    async fn by_number(&self, ino: u64, generation: u32) -> Result<Entry> {
+        let _ = (ino, generation);
+        Err(Refusal::NotSupported.into())
+    }
+
     /// Takes back `lookups` of `node`. A file without names is freed in the background when the last one is taken back.
     fn forget(&self, node: NodeId, lookups: u64);
 

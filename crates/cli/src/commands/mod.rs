@@ -42,6 +42,7 @@ pub(crate) mod rm;
 pub(crate) mod scan;
 pub(crate) mod schemes;
 pub(crate) mod scrub;
+pub(crate) mod serve;
 pub(crate) mod setfacl;
 pub(crate) mod setfattr;
 #[cfg(feature = "laboratory")]

@@ -27,6 +27,8 @@ mod recorded;
 mod report;
 mod rescued;
 mod resized;
+#[cfg(feature = "nfs")]
+mod serve_nfs;
 mod sim;
 mod tools;
 mod toured;

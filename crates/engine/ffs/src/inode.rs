@@ -71,6 +71,17 @@ impl Ffs {
         Ok(inode)
     }
 
+    /// Its block was initialised (N1). What its group's map says is not asked: after a crash of some schemes the maps
+    /// are behind the inodes, and such a volume is still read. A free inode is known by its mode.
+    pub(crate) async fn may_load(&self, ino: Ino) -> Result<bool> {
+        if !self.g.is_valid_ino(ino) {
+            return Ok(false);
+        }
+        let group = self.group(self.g.ino_to_cg(ino)).await?;
+        let (i, all) = (self.g.ino_in_cg(ino), self.g.format == Format::Ufs1);
+        Ok(all || group.look(self, |cg| i < cg.initediblk()))
+    }
+
     pub(crate) async fn alloc_inode(&self, op: Op, parent: &Inode, kind: Kind) -> Result<NewInode> {
         let directory = kind == Kind::Directory;
         let (home, wanted) = if directory {

@@ -71,6 +71,10 @@ impl Layout for Ffs {
         self.load(ino).await
     }
 
+    async fn may_load(&self, ino: Ino) -> Result<bool> {
+        self.may_load(ino).await
+    }
+
     async fn store(&self, inode: &Inode) -> Result<BufRef> {
         self.store(inode).await
     }

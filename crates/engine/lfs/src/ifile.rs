@@ -324,6 +324,11 @@ impl Ifile {
         self.free.len() as u64
     }
 
+    /// It is in no use, or waits for its next one.
+    pub(crate) fn is_free(&self, ino: Ino) -> bool {
+        self.free.contains(&ino.0)
+    }
+
     /// Takes the lowest free inode; returns it with its generation.
     ///
     /// # Errors

@@ -55,6 +55,14 @@ impl Log {
         cached || self.ifile.borrow().entry(ino).is_ok_and(|entry| !entry.daddr.is_hole())
     }
 
+    /// The same for any number.
+    pub(crate) fn may_load(&self, ino: Ino) -> bool {
+        let ifile = self.ifile.borrow();
+        // The buf of a freed inode may still be cached.
+        let free = ino.0 < Ino::ROOT.0 || ino.0 >= ifile.maxino() || ifile.is_free(ino);
+        !free && self.is_known(ino)
+    }
+
     /// The buf of an inode, read from where the inode map has it.
     ///
     /// # Errors

@@ -45,6 +45,10 @@ impl Layout for Lfs {
         self.load(ino).await
     }
 
+    async fn may_load(&self, ino: Ino) -> Result<bool> {
+        Ok(self.log.may_load(ino))
+    }
+
     async fn store(&self, inode: &Inode) -> Result<BufRef> {
         self.store(inode).await
     }

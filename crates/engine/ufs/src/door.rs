@@ -31,6 +31,10 @@ impl<L: Layout> FileSystem for Ufs<L> {
         Ok(Entry { node: NodeId(u64::from(found.ino.0)), attr })
     }
 
+    async fn by_number(&self, ino: u64, generation: u32) -> Result<Entry> {
+        self.by_number(ino, generation).await
+    }
+
     fn forget(&self, node: NodeId, lookups: u64) {
         if let Ok(ino) = u32::try_from(node.0) {
             self.forget(Ino(ino), lookups);

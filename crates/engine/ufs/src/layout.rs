@@ -119,6 +119,13 @@ pub trait Layout: 'static {
     /// `Stale` for a free inode; `Corrupt`; `Io`.
     async fn load(&self, ino: Ino) -> Result<Inode>;
 
+    /// Whether [`Layout::load`] may be asked for an inode whose number comes from outside. It may be any number, and
+    /// that of an inode whose block was never written.
+    ///
+    /// # Errors
+    /// `Corrupt`; `Io`.
+    async fn may_load(&self, ino: Ino) -> Result<bool>;
+
     /// Puts the dinode into its block's buf, with its check-hash, and makes the buf dirty. No step: the caller reports
     /// it.
     ///

@@ -22,6 +22,7 @@ pub mod dirhash;
 mod door;
 mod durable;
 mod fs;
+mod handle;
 mod inode;
 mod io;
 mod layout;

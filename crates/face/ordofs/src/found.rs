@@ -47,6 +47,17 @@ impl Found {
         }
     }
 
+    /// What the volume was given when it was made, to tell it from others.
+    pub(crate) fn id(&self) -> u64 {
+        match self {
+            Found::Ufs(found) => {
+                let [first, second] = found.superblock.fields.id;
+                u64::from(first) << 32 | u64::from(second)
+            }
+            Found::Lfs(found) => u64::from(found.superblock.fields.ident),
+        }
+    }
+
     /// The same by value.
     ///
     /// # Errors

@@ -92,9 +92,21 @@ impl Fs {
         }
     }
 
+    /// The layout.
+    pub fn layout_name(&self) -> LayoutName {
+        match self {
+            Fs::Ffs(_) => LayoutName::Ffs,
+            Fs::Lfs(_) => LayoutName::Lfs,
+        }
+    }
+
     /// The current space of the volume, which the layout alone knows. Space that is waiting to be freed counts as free.
     pub(crate) fn space(&self) -> StatFs {
         each!(self, fs => fs.layout().statfs())
+    }
+
+    pub(crate) fn max_file_size(&self) -> u64 {
+        each!(self, fs => fs.layout().shape().maxfilesize)
     }
 
     /// Whether the format supports extended attributes.
@@ -136,6 +148,7 @@ macro_rules! forward {
 
 forward! {
     async fn lookup(&self, dir: NodeId, name: Name<'_>) -> Result<Entry>;
+    async fn by_number(&self, ino: u64, generation: u32) -> Result<Entry>;
     async fn getattr(&self, node: NodeId) -> Result<Attr>;
     async fn setattr(&self, node: NodeId, set: &SetAttr) -> Result<Attr>;
     async fn readlink(&self, node: NodeId) -> Result<bytes::Bytes>;

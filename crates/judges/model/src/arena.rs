@@ -111,6 +111,17 @@ impl Arena {
         if looked_up { Ok(Ino(slot_no)) } else { Err(Refusal::Stale.into()) }
     }
 
+    /// The number of a live node that has names, and this generation.
+    ///
+    /// # Errors
+    /// `Stale`.
+    pub(crate) fn numbered(&self, ino: u64, generation: u32) -> Result<Ino> {
+        let slot_no = u32::try_from(ino).map_err(|_| Refusal::Stale)?;
+        let named =
+            |slot: &&Slot| slot.generation == generation && slot.node.as_ref().is_some_and(|node| node.attr.nlink > 0);
+        self.slots.get(slot_no as usize).filter(named).map(|_| Ino(slot_no)).ok_or_else(|| Refusal::Stale.into())
+    }
+
     /// Lookups that were not forgotten yet.
     pub(crate) fn lookups(&self) -> u64 {
         self.slots.iter().filter_map(|slot| slot.node.as_ref()).map(|node| node.lookups).sum()

@@ -86,6 +86,15 @@ impl FileSystem for MemFs {
         self.state.borrow_mut().lookup(dir, name)
     }
 
+    async fn by_number(&self, ino: u64, generation: u32) -> Result<Entry> {
+        let arena = &mut self.state.borrow_mut().arena;
+        let ino = arena.numbered(ino, generation)?;
+        let node = arena.at_mut(ino);
+        node.lookups += 1;
+        let attr = node.attr;
+        Ok(Entry { node: arena.id(ino), attr })
+    }
+
     fn forget(&self, node: NodeId, lookups: u64) {
         self.state.borrow_mut().forget(node, lookups);
     }

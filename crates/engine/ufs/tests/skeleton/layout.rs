@@ -201,6 +201,10 @@ impl Layout for Append {
         Ok(inode)
     }
 
+    async fn may_load(&self, ino: Ino) -> Result<bool> {
+        Ok(self.log.place_of(ino).is_some())
+    }
+
     async fn store(&self, inode: &Inode) -> Result<BufRef> {
         let buf = self.block_of(inode).await?;
         self.cache.before_change(&buf).await;

@@ -68,6 +68,7 @@ impl Mounted {
     ) -> std::result::Result<Mounted, OpenError> {
         let Found::Lfs(found) = &located.found else { return Err(OpenError::OnlyLog) };
         check(options)?;
+        let id = located.found.id();
         let g = found.superblock.geometry();
         let read_only = options.read_only || located.disk.info().read_only;
         fits(&g, &located.disk.info(), read_only)?;
@@ -95,6 +96,7 @@ impl Mounted {
             why_read_only: None,
             unread_log: None,
             acls: false,
+            id,
             active_disk: None,
             reclaimer: None,
         })

@@ -66,6 +66,7 @@ pub struct Mounted {
     why_read_only: Option<String>,
     unread_log: Option<UnreadLog>,
     acls: bool,
+    id: u64,
     /// The disk below, if it is an active one.
     pub(crate) active_disk: Option<Active>,
     /// If a crash of soft updates had left the volume when it was mounted.
@@ -149,7 +150,7 @@ impl Mounted {
             true => journal::as_if_replayed(rt, located, notices).await?,
             false => journal::replayed(rt, located, notices).await?,
         };
-        let found = located.found.ufs()?.clone();
+        let (found, id) = (located.found.ufs()?.clone(), located.found.id());
         let gate = ordo_ffs::may_write(&found, &opening);
         let lost = not_replayed.as_ref().filter(|_| read_only).map(ToString::to_string);
         let why_read_only = gate.as_ref().err().map(|why| journal::why(why, not_replayed)).filter(|_| !read_only);
@@ -198,7 +199,7 @@ impl Mounted {
             rt.spawn(reclaim(Rc::downgrade(&fs), Rc::downgrade(reclaimer), notices.clone()));
         }
         let fs = Rc::new(Fs::Ffs(fs));
-        Ok(Mounted { fs, cache, scheme, why_read_only, unread_log, acls, active_disk, reclaimer })
+        Ok(Mounted { fs, cache, scheme, why_read_only, unread_log, acls, id, active_disk, reclaimer })
     }
 
     /// The file system.
@@ -224,6 +225,16 @@ impl Mounted {
     /// Whether the volume's files may have access control lists (a flag of its superblock).
     pub fn has_acls(&self) -> bool {
         self.acls
+    }
+
+    /// A number that the volume has kept since it was made, and that others hardly have.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// The longest file that the format has pointers for, in bytes.
+    pub fn max_file_size(&self) -> u64 {
+        self.fs.max_file_size()
     }
 
     /// The scheme.

@@ -1,0 +1,197 @@
+//! `ordo serve nfs`
+
+use super::ending::Ending;
+use super::ready;
+use crate::image::{self, ImageArg};
+use crate::messages::Messages;
+use crate::mount_options::Wanted;
+use crate::out::{Outcome, Status, print, usage};
+use anyhow::{Context, anyhow};
+use ordo_nfs::{Identity, Names, Options, Squash};
+use ordo_vfs::FileSystem as _;
+use ordofs::rt::Rt;
+use ordofs::{CrashLeaves, Durable, ImageSpec, Mounted, Weight};
+use std::ffi::OsString;
+use std::net::{SocketAddr, TcpListener};
+use std::os::unix::net::UnixStream;
+
+const HELP: &str = "\
+The volume is mounted by the server, under any scheme (-o scheme=NAME), and clients mount it from there: no kernel \
+extension is needed on macOS or Windows. The commands for that are printed when it serves. No portmapper is needed \
+where the port can be named; Windows cannot, and asks at port 111: --listen 127.0.0.1:111.
+
+What a client has been told is stable is durable: WRITE with DATA_SYNC or FILE_SYNC, COMMIT (close and fsync of a \
+program), and each call that changes names or attributes. --async-names gives up the last: such a call is then answered \
+at once, and a crash of the server within the next seconds takes it back. Clients do not notice, and do not repeat it.
+
+Who a caller is, he says himself (AUTH_SYS). Only root must prove it: by default he is believed where his connection \
+comes from a port below 1024, and is nobody elsewhere. Everybody who reaches the address may claim to be any other \
+user, so listen on 127.0.0.1, the default, and go through a tunnel from other machines.
+
+Locks (NLM) are not served: the client keeps them to itself (nolock, nolocks). docs/nfs.md says more.
+
+Examples:
+  ordo serve nfs disk.img
+  ordo serve nfs disk.img@p2 --listen 127.0.0.1:0 --read-only
+  ordo serve nfs disk.img --squash all --as 501:20      every file is this user's business
+  ordo serve nfs disk.img -o scheme=wafs,logmode=group";
+
+/// Serves a volume to NFS clients (NFSv3): to Linux, macOS and Windows without a kernel extension
+#[derive(Debug, clap::Args)]
+#[command(after_help = HELP)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    image: ImageArg,
+    /// Listen at this address; port 0 takes one that is free
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:2049")]
+    listen: String,
+    /// Refuse every change
+    #[arg(long)]
+    read_only: bool,
+    /// Whose claim to be root is not believed: those from ports of 1024 and above, nobody's, everybody's; or all
+    /// callers are one user
+    #[arg(long, value_name = "WHOSE", value_enum, default_value_t = Whose::Ports)]
+    squash: Whose,
+    /// The user and group for whom calls are made that are not believed
+    #[arg(long = "as", value_name = "UID:GID", value_parser = identity, default_value = "65534:65534")]
+    squashed: Identity,
+    /// Answer calls that change names or attributes before the change is durable
+    #[arg(long)]
+    async_names: bool,
+    /// Options of the mount, between commas: see ordo mount
+    #[arg(short, long = "options", value_name = "OPTION,...")]
+    options: Vec<OsString>,
+}
+
+/// See [`Squash`].
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum Whose {
+    /// Root is believed where the connection comes from a port below 1024
+    Ports,
+    /// Every caller is believed
+    None,
+    /// Root is never believed
+    Root,
+    /// Every call is made for the user of --as
+    All,
+}
+
+fn identity(text: &str) -> Result<Identity, String> {
+    let numbers = text.split_once(':').and_then(|(uid, gid)| Some((uid.parse().ok()?, gid.parse().ok()?)));
+    let (uid, gid) = numbers.ok_or("a user and a group, as numbers: 501:20")?;
+    Ok(Identity { uid, gid })
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &Args) -> Outcome {
+    // Before anything is opened: a signal in between would leave a volume marked as in use.
+    let ending = Ending::by_signals()?;
+    let listener = TcpListener::bind(&args.listen).with_context(|| {
+        format!("cannot listen at {}; with --listen 127.0.0.1:0 the system chooses a port that is free", args.listen)
+    })?;
+    let spec = args.image.spec()?;
+    let wanted = Wanted::parse(spec.path.as_os_str(), args.options.iter().map(OsString::as_os_str), false)?;
+    if wanted.offset.is_some() || wanted.snapshot.is_some() {
+        return Err(usage("-o offset=, snapshot=: give --offset or --snapshot"));
+    }
+    let (rt, messages) = (Rt::real_time(), Messages::of(&spec, false));
+    let mut options = wanted.volume.clone();
+    options.read_only |= args.read_only || spec.snapshot.is_some();
+    options.notices = messages.listener();
+    let mounted = Mounted::open(&rt, &spec, &options).map_err(|error| image::open_error(&spec.path, error))?;
+    let served = serve(args, &rt, &spec, &mounted, wanted.acl, listener, &ending);
+    let degraded = mounted.degraded();
+    let closed = rt.block_on(mounted.unmount());
+    // The image is closed with the last task that holds it.
+    rt.drop_tasks();
+    if let Some(why) = degraded {
+        return Err(anyhow!("{spec}: turned read-only while it was served: {why}; run ordo fsck on it"));
+    }
+    closed.with_context(|| format!("{spec}: could not be written back; run ordo fsck on it"))?;
+    served.map(|()| Status::DONE)
+}
+
+/// Serves until the end.
+fn serve(
+    args: &Args,
+    rt: &Rt,
+    spec: &ImageSpec,
+    mounted: &Mounted,
+    acls: bool,
+    listener: TcpListener,
+    ending: &Ending,
+) -> anyhow::Result<()> {
+    let messages = Messages::of(spec, false);
+    let promises = mounted.fs().layout_name().promises(&**mounted.scheme());
+    if promises.crash_leaves == CrashLeaves::Anything {
+        let scheme = mounted.scheme().name();
+        let note = format!("the scheme {scheme} promises nothing after a crash, whatever a client was told is stable");
+        messages.tell(Weight::Warning, &note);
+    }
+    let on_return = [promises.name_added, promises.name_removed].iter().all(|when| *when == Durable::OnReturn);
+    let options = Options {
+        volume: mounted.id(),
+        read_only: args.read_only || mounted.fs().read_only(),
+        squash: match args.squash {
+            Whose::Ports => Squash::Ports,
+            Whose::None => Squash::Nobody,
+            Whose::Root => Squash::Root,
+            Whose::All => Squash::All,
+        },
+        squashed: args.squashed,
+        names: match args.async_names {
+            true => Names::Later,
+            false if on_return => Names::OnReturn,
+            false => Names::AfterFsync,
+        },
+        acls: mounted.has_acls() || (acls && mounted.has_xattrs()),
+        max_file_size: mounted.max_file_size(),
+        link_max: i16::MAX as u32,
+        complain: Box::new(move |error| messages.tell(Weight::Error, &error.to_string())),
+    };
+    let address = listener.local_addr().context("the address of the listener")?;
+    // What the other thread has of the server: a socket, which is readable when it is dropped.
+    let (stopped, stop) = UnixStream::pair().context("a socket")?;
+    ready(&format!("nfs://{address}/"))?;
+    // A script that waited for that line may be gone.
+    let _ = print(|out| commands(address).iter().try_for_each(|line| out.line(line)));
+    ending.stop_with(move || drop(stopped));
+    let served = ordo_nfs::serve(rt, mounted.fs().clone(), listener, options, rt.readable(stop));
+    rt.block_on(served).with_context(|| spec.to_string())
+}
+
+/// How clients mount it.
+fn commands(address: SocketAddr) -> Vec<String> {
+    let (host, port) = (address.ip(), address.port());
+    let host = if host.is_unspecified() { "HOST".to_owned() } else { host.to_string() };
+    let windows = match port {
+        111 => format!("mount -o anon,nolock,mtype=soft \\\\{host}\\! X:"),
+        _ => format!("only with --listen {host}:111"),
+    };
+    vec![
+        format!(
+            "Linux:   mount -t nfs -o vers=3,proto=tcp,port={port},mountport={port},mountproto=tcp,nolock {host}:/ DIR"
+        ),
+        format!("macOS:   mount_nfs -o vers=3,tcp,port={port},mountport={port},nolocks,resvport {host}:/ DIR"),
+        format!("Windows: {windows}"),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_commands_name_the_port_where_it_can_be_named() {
+        let lines = commands("127.0.0.1:4000".parse().unwrap());
+        assert!(lines[0].contains("port=4000,mountport=4000") && lines[0].contains("127.0.0.1:/"), "{lines:?}");
+        assert!(lines[2].contains("--listen 127.0.0.1:111"));
+        assert!(commands("0.0.0.0:111".parse().unwrap())[2].contains(r"\\HOST\!"));
+    }
+
+    #[test]
+    fn a_user_and_a_group_are_two_numbers() {
+        assert_eq!(identity("501:20"), Ok(Identity { uid: 501, gid: 20 }));
+        assert!(["501", "ann:20", "1:2:3", ":"].iter().all(|text| identity(text).is_err()));
+    }
+}

@@ -1,0 +1,74 @@
+//! One connection: this thread reads requests, another one sends replies.
+
+use std::io::{self, Read};
+use std::net::Shutdown;
+use std::sync::{Arc, mpsc};
+
+use ordo_disk::{Block, nbd_proto as proto};
+
+use crate::REQUEST_MOST;
+use crate::export::Description;
+use crate::handshake;
+use crate::jobs::{Bounds, Job, Jobs, Session};
+use crate::reply::Reply;
+use crate::request::Request;
+use crate::stream::Stream;
+
+/// Serves one client until it leaves, breaks the protocol, or the server stops.
+pub(crate) fn attend(mut stream: Stream, export: &Description, name: &str, jobs: &Jobs) -> io::Result<()> {
+    let Some(session) = handshake::shake_hands(&mut stream, export, name)? else { return Ok(()) };
+    let (answer, replies) = mpsc::channel::<Reply>();
+    let mut sending = stream.try_clone()?;
+    let sender = std::thread::Builder::new().name("ordo-nbd-reply".into()).spawn(move || {
+        for reply in &replies {
+            if reply.send(&mut sending).is_err() {
+                // The reading thread learns it; what still comes is dropped, so that its room is free.
+                sending.shutdown(Shutdown::Both);
+                return replies.into_iter().for_each(drop);
+            }
+        }
+    })?;
+    let outcome = read_all(&mut stream, session, export, jobs, answer);
+    if outcome.is_err() {
+        // What follows cannot be understood, and replies to a client like that are worth nothing.
+        stream.shutdown(Shutdown::Both);
+    }
+    // Ends when the last job has answered.
+    let _ = sender.join();
+    stream.shutdown(Shutdown::Both);
+    outcome
+}
+
+fn read_all(
+    stream: &mut Stream,
+    session: Session,
+    export: &Description,
+    jobs: &Jobs,
+    answer: mpsc::Sender<Reply>,
+) -> io::Result<()> {
+    let bounds = Arc::new(Bounds::default());
+    while let Some(request) = Request::receive(stream)? {
+        if request.command == proto::CMD_DISC {
+            return Ok(());
+        }
+        if request.has_data() && request.len > REQUEST_MOST {
+            return Err(io::Error::other(format!("a write of {} bytes; the most are {REQUEST_MOST}", request.len)));
+        }
+        let room = bounds.take(request.weight());
+        let data = if request.has_data() { receive(stream, request.len, export.piece)? } else { Vec::new() };
+        jobs.send(Job { request, data, session, answer: answer.clone(), room });
+    }
+    Ok(())
+}
+
+/// The data of a write. Memory is taken piece by piece, as it arrives (nbd-3).
+fn receive(stream: &mut Stream, len: u32, piece: u32) -> io::Result<Vec<Block>> {
+    let (mut rest, mut blocks) = (len, Vec::new());
+    while rest > 0 {
+        let mut block = Block::unspecified(rest.min(piece) as usize);
+        stream.read_exact(&mut block)?;
+        rest -= block.len() as u32;
+        blocks.push(block);
+    }
+    Ok(blocks)
+}

@@ -1,0 +1,73 @@
+//! GETATTR, SETATTR, ACCESS.
+
+use super::{Held, Outcome};
+use crate::access::changes;
+use crate::convert;
+use crate::creds::Creds;
+use crate::server::Server;
+use nfs3_types::nfs3::*;
+use ordo_vfs::{FileSystem, SetAttr};
+
+impl<F: FileSystem + 'static> Server<F> {
+    pub(crate) async fn getattr(&self, _: &Creds, args: GETATTR3args) -> GETATTR3res {
+        match self.held(&args.object).await {
+            Ok(file) => {
+                let obj_attributes = convert::attributes(self.opts.volume, &file.attr);
+                GETATTR3res::Ok(GETATTR3resok { obj_attributes })
+            }
+            Err(status) => GETATTR3res::Err((status, nfs3_types::xdr_codec::Void)),
+        }
+    }
+
+    pub(crate) async fn access(&self, creds: &Creds, args: ACCESS3args) -> ACCESS3res {
+        let file = match self.held(&args.object).await {
+            Ok(file) => file,
+            Err(status) => return ACCESS3res::Err((status, ACCESS3resfail::default())),
+        };
+        let obj_attributes = self.shown(&file.attr);
+        match self.granted(creds, &file).await {
+            Ok(granted) => {
+                let access = granted.answer(file.attr.kind, self.is_read_only()) & args.access;
+                ACCESS3res::Ok(ACCESS3resok { obj_attributes, access })
+            }
+            Err(status) => ACCESS3res::Err((status, ACCESS3resfail { obj_attributes })),
+        }
+    }
+
+    pub(crate) async fn setattr(&self, creds: &Creds, args: SETATTR3args) -> SETATTR3res {
+        let file = match self.held(&args.object).await {
+            Ok(file) => file,
+            Err(status) => return SETATTR3res::Err((status, SETATTR3resfail::default())),
+        };
+        let done = self.set_guarded(creds, &file, &args).await;
+        let obj_wcc = self.changed(&file).await;
+        match done {
+            Ok(()) => SETATTR3res::Ok(SETATTR3resok { obj_wcc }),
+            Err(status) => SETATTR3res::Err((status, SETATTR3resfail { obj_wcc })),
+        }
+    }
+
+    async fn set_guarded(&self, creds: &Creds, file: &Held<'_, F>, args: &SETATTR3args) -> Outcome<()> {
+        self.may_write()?;
+        if let Nfs3Option::Some(ctime) = &args.guard
+            && *ctime != convert::time(file.attr.ctime)
+        {
+            return Err(nfsstat3::NFS3ERR_NOT_SYNC);
+        }
+        self.set(creds, file, convert::set(&args.new_attributes)).await
+    }
+
+    /// Changes attributes as far as the caller may.
+    pub(super) async fn set(&self, creds: &Creds, file: &Held<'_, F>, wanted: SetAttr) -> Outcome<()> {
+        if wanted == SetAttr::default() {
+            return Ok(());
+        }
+        if wanted.size.is_some_and(|size| size > self.opts.max_file_size) {
+            return Err(nfsstat3::NFS3ERR_FBIG);
+        }
+        let granted = self.granted(creds, file).await?;
+        let set = changes(creds, &file.attr, granted, wanted)?;
+        self.fs.setattr(file.node, &set).await.map_err(|e| self.refuse(&e))?;
+        self.settle_attributes(file.node).await
+    }
+}
