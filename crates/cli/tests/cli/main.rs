@@ -27,6 +27,7 @@ mod recorded;
 mod report;
 mod rescued;
 mod resized;
+mod served_nbd;
 mod sim;
 mod tools;
 mod toured;
