@@ -14,6 +14,8 @@
 //! serving-5. What the server cannot do is refused, never done halfway: a range beyond the end, an unknown flag, a
 //!     change of a read-only export, a fast zeroing that would be slow.
 #![forbid(unsafe_code)]
+// The threads of connections have deadlines of the real world; no engine runs on them.
+#![allow(clippy::disallowed_methods)]
 
 mod connection;
 mod export;
