@@ -21,6 +21,8 @@ pub(crate) enum Bed {
     Ram,
     /// `file:PATH`; the file is made for each run.
     File(PathBuf),
+    /// `erase:PLACE`: a device, a file or an export that is there; all of it is overwritten.
+    Erase(PathBuf),
     /// `dir:PATH`
     Dir(PathBuf),
     /// `sim:NAME`: a modelled drive, in virtual time.
@@ -34,10 +36,11 @@ impl FromStr for Bed {
         match text.split_once(':') {
             None if text == "ram" => Ok(Bed::Ram),
             Some(("file", path)) if !path.is_empty() => Ok(Bed::File(path.into())),
+            Some(("erase", place)) if !place.is_empty() => Ok(Bed::Erase(place.into())),
             Some(("dir", path)) if !path.is_empty() => Ok(Bed::Dir(path.into())),
             Some(("sim", name)) if ordo_lab::drives().contains(&name) => Ok(Bed::Sim(name.into())),
             Some(("sim", name)) => Err(format!("{name:?} is not a drive; ordo disks lists them")),
-            _ => Err(format!("{text:?} is not a disk; use ram, file:PATH, sim:NAME or dir:PATH")),
+            _ => Err(format!("{text:?} is not a disk; use ram, file:PATH, erase:PLACE, sim:NAME or dir:PATH")),
         }
     }
 }
@@ -47,6 +50,7 @@ impl std::fmt::Display for Bed {
         match self {
             Bed::Ram => f.write_str("ram"),
             Bed::File(path) => write!(f, "file:{}", path.display()),
+            Bed::Erase(place) => write!(f, "erase:{}", place.display()),
             Bed::Dir(path) => write!(f, "dir:{}", path.display()),
             Bed::Sim(name) => write!(f, "sim:{name}"),
         }
@@ -59,7 +63,7 @@ impl Bed {
         match self {
             Bed::Ram => Some("memory as a disk".to_owned()),
             Bed::File(_) => Some("a file on a disk of this machine".to_owned()),
-            Bed::Dir(_) => None,
+            Bed::Erase(_) | Bed::Dir(_) => None,
             Bed::Sim(drive) => drive_says(drive),
         }
     }
@@ -135,6 +139,13 @@ impl Fresh {
     ) -> anyhow::Result<Fresh> {
         let log = log.map(|log| new_file(rt, log, LOG)).transpose()?;
         Fresh::on(rt, new_file(rt, path, size.bytes)?, log, size, options)
+    }
+
+    /// A volume over all that is in `place`: a device, a file, an export. It has at most `size` bytes.
+    pub(crate) fn over(rt: &Rt, place: &Path, size: NewSize, options: &MountOptions) -> anyhow::Result<Fresh> {
+        let disk = ordofs::disk::open(rt, place, &FileOptions::default())?;
+        let size = NewSize { bytes: size.bytes.min(disk.info().size), ..size };
+        Fresh::on(rt, disk, None, size, options)
     }
 
     fn on(
@@ -216,10 +227,10 @@ mod tests {
 
     #[test]
     fn disks_are_named_and_shown_alike() {
-        for text in ["ram", "file:/tmp/x:y", "dir:."] {
+        for text in ["ram", "file:/tmp/x:y", "dir:.", "erase:nbd+unix:///e?socket=/s"] {
             assert_eq!(text.parse::<Bed>().unwrap().to_string(), text);
         }
-        for text in ["", "rom", "file:", "dir", "sim:x"] {
+        for text in ["", "rom", "file:", "dir", "sim:x", "erase:"] {
             assert!(text.parse::<Bed>().is_err(), "{text}");
         }
     }

@@ -88,6 +88,8 @@ impl Job {
                 let log = log.as_ref().map(|log| &*log.0);
                 self.on_volume(&rt, Fresh::in_files(&rt, &scratch.0, log, self.size, &self.options)?)?
             }
+            Bed::Erase(_) if self.has_own_log() => return Err(usage("log=separate: erase:PLACE has no second disk")),
+            Bed::Erase(place) => self.on_volume(&rt, Fresh::over(&rt, place, self.size, &self.options)?)?,
             Bed::Dir(path) => self.in_directory(&rt, path)?,
             Bed::Sim(drive) => self.on_model(drive, run)?,
         };

@@ -33,6 +33,7 @@ use std::time::Duration;
     ordo bench --scheme sync,softupdates --workload copy-tree --users 4 --disk sim:hp_c2447\n  \
     ordo bench --scheme wafs --set logmode=sync,log=separate --workload create-files --disk sim:hp_c2447\n  \
     ordo bench --layout lfs --workload small-files,postmark --disk sim:hp_c2447\n  \
+    ordo bench --workload postmark --disk erase:nbd+unix:///?socket=/run/vol.socket\n  \
     ordo bench --workload small-files --param size=1k --disk dir:/mnt")]
 pub(crate) struct Args {
     /// Schemes, between commas (ordo schemes), among them lfs, the order of a log-structured volume; without effect on
@@ -45,8 +46,9 @@ pub(crate) struct Args {
     /// Workloads, between commas (ordo workloads)
     #[arg(long, value_delimiter = ',', value_name = "WORKLOAD,...", required = true)]
     workload: Vec<String>,
-    /// Where to run: ram, file:PATH (created and removed), sim:NAME (a modelled drive in virtual time; ordo disks), or
-    /// dir:PATH (a directory on any mounted file system, for comparison)
+    /// Where to run: ram, file:PATH (created and removed), erase:PLACE (a device, file or network block device, all of
+    /// which is overwritten), sim:NAME (a modelled drive in virtual time; ordo disks), or dir:PATH (a directory on any
+    /// mounted file system, for comparison)
     #[arg(long, default_value = "ram")]
     disk: Bed,
     /// Number of programs that run at the same time

@@ -29,6 +29,7 @@ mod rescued;
 mod resized;
 #[cfg(feature = "nfs")]
 mod serve_nfs;
+mod served_nbd;
 mod sim;
 mod tools;
 mod toured;

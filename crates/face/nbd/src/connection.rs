@@ -61,7 +61,7 @@ fn read_all(
     Ok(())
 }
 
-/// The data of a write. Memory is taken piece by piece, as it arrives (nbd-3).
+/// The data of a write. Memory is taken piece by piece, as it arrives (serving-3).
 fn receive(stream: &mut Stream, len: u32, piece: u32) -> io::Result<Vec<Block>> {
     let (mut rest, mut blocks) = (len, Vec::new());
     while rest > 0 {

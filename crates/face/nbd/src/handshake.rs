@@ -86,8 +86,12 @@ fn negotiate<S: Read + Write>(stream: &mut S, export: &Description, name: &str) 
     let no_zeroes = client & u32::from(proto::FLAG_NO_ZEROES) != 0;
     let mut talk = Talk { stream, export, name, session: Session::default() };
     for _ in 0..OPTIONS_MOST {
-        if u64::from_be_bytes(take(talk.stream)?) != proto::OPTION_MAGIC {
-            return Err(broken("an option does not begin as one"));
+        match take(talk.stream) {
+            Ok(magic) if u64::from_be_bytes(magic) == proto::OPTION_MAGIC => {}
+            Ok(_) => return Err(broken("an option does not begin as one")),
+            // A client that was refused may leave without a word.
+            Err(gone) if gone.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
+            Err(error) => return Err(error),
         }
         let (option, len) = (u32::from_be_bytes(take(talk.stream)?), u32::from_be_bytes(take(talk.stream)?));
         if len > OPTION_LEN_MOST {

@@ -81,7 +81,7 @@ impl Jobs {
     }
 }
 
-/// What is under way for one connection (nbd-3).
+/// What is under way for one connection (serving-3).
 #[derive(Default)]
 pub(crate) struct Bounds {
     used: Mutex<(u32, u64)>,

@@ -67,7 +67,7 @@ impl Request {
         }
     }
 
-    /// Refuses what cannot be done as a whole (nbd-5). `contexts`: block status was negotiated.
+    /// Refuses what cannot be done as a whole (serving-5). `contexts`: block status was negotiated.
     pub(crate) fn check(&self, export: &Description, contexts: bool) -> Result<(), Failure> {
         use proto::*;
         let (known, changes) = match self.command {

@@ -17,7 +17,7 @@ const EXTENTS_MOST: usize = 4096;
 pub(crate) struct Served<E> {
     pub(crate) export: E,
     pub(crate) description: Description,
-    /// Why a flush failed (nbd-2).
+    /// Why a flush failed (serving-2).
     failed: RefCell<Option<Failure>>,
     /// Told when that happens.
     complain: Box<dyn Fn(&str)>,
@@ -79,7 +79,7 @@ impl<E: Export> Served<E> {
         self.judge(flushed)
     }
 
-    /// Refuses to promise anything after a flush has failed (nbd-2).
+    /// Refuses to promise anything after a flush has failed (serving-2).
     fn believable(&self) -> Result<(), Failure> {
         self.failed.borrow().clone().map_or(Ok(()), Err)
     }

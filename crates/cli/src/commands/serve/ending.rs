@@ -75,7 +75,9 @@ mod tests {
         for early in [true, false] {
             let (ending, stopped) = (Ending::default(), Arc::new(AtomicUsize::new(0)));
             let count = stopped.clone();
-            let stop = move || drop(count.fetch_add(1, Ordering::SeqCst));
+            let stop = move || {
+                count.fetch_add(1, Ordering::SeqCst);
+            };
             if early {
                 assert!(ending.signal());
                 ending.stop_with(stop);
