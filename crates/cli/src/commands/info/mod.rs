@@ -6,6 +6,7 @@
 mod active;
 mod in_use;
 mod log;
+mod mmp;
 mod segments;
 
 pub(crate) use active::ActiveInfo;
@@ -20,6 +21,7 @@ use crate::out::{Outcome, Status, print};
 use crate::{size, text};
 use in_use::InUse;
 use log::LogInfo;
+use mmp::MmpInfo;
 use ordo_ondisk::superblock::LogAt;
 use ordo_ondisk::superblock::search::{self, Copy};
 use ordo_ondisk::{Endian, Format, Superblock};
@@ -175,6 +177,9 @@ pub(crate) struct Info {
     /// Where the transaction log of that scheme is, if it kept one.
     #[serde(skip_serializing_if = "Option::is_none")]
     log: Option<Log>,
+    /// The record of its one writer, if that is on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mmp: Option<MmpInfo>,
     /// Its active journal.
     #[serde(skip_serializing_if = "Option::is_none")]
     active: Option<ActiveInfo>,
@@ -262,6 +267,7 @@ impl Info {
             scheme: default_scheme(sb),
             kept_by: sb.keeper().map(|(keeper, _)| json_text(keeper.scheme.as_bytes()).0),
             log: Log::of(sb),
+            mmp: None,
             active,
             snapshots: vec![],
             features: features(sb),
@@ -310,6 +316,7 @@ impl Info {
             ("scheme", format!("{} unless another is chosen", self.scheme)),
             ("kept by", self.kept_by.clone().unwrap_or_default()),
             ("log", self.log.as_ref().map(Log::line).unwrap_or_default()),
+            ("mmp", self.mmp.as_ref().map(MmpInfo::line).unwrap_or_default()),
             ("active", self.active.as_ref().map(ActiveInfo::line).unwrap_or_default()),
             ("features", self.features.join(", ")),
             ("last on", self.last_mount_point.clone()),
@@ -352,13 +359,16 @@ pub(crate) fn show(image: &Path, start: image::Start, json: bool) -> Outcome {
         Err(error) => return InUse::of(image).map_or(Err(error), |used| used.show(json)),
     };
     let name = json_text(spec.to_string().as_bytes()).0;
+    let writer = ordofs::writer(&Rt::real_time(), &located).map_err(|error| image::open_error(&spec.path, error))?;
+    let mmp = MmpInfo::of(writer);
     match &located.found {
         Found::Ufs(found) => {
-            let info = Info { snapshots, ..Info::new(name, found, parts, active) };
+            let info = Info { snapshots, mmp, ..Info::new(name, found, parts, active) };
             shown(&info, info.lines(), json)
         }
         Found::Lfs(found) => {
-            let info = LogInfo::new(name, found, parts);
+            let mut info = LogInfo::new(name, found, parts);
+            info.mmp = mmp;
             shown(&info, info.lines(), json)
         }
     }

@@ -97,6 +97,7 @@ impl Mounted {
             acls: false,
             active_disk: None,
             reclaimer: None,
+            claim: None,
         })
     }
 
