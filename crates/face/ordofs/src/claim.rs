@@ -106,7 +106,7 @@ pub(crate) async fn claimed_anew(
         Err(_) if matches!(&located.found, Found::Ufs(found) if found.copy != Copy::Primary) => located.found,
         Err(error) => {
             given_back(Some(&claim)).await;
-            return Err(error.into());
+            return Err(error);
         }
     };
     let log = located.log.map(|log| Rc::new(claim.fence(log)) as Rc<dyn Disk>);

@@ -1,4 +1,4 @@
-//! Claiming a disk, keeping it, and giving it back. The letters are those of the module's head.
+//! Claiming a disk, keeping it, and giving it back. The rules are those of the module's head.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -18,6 +18,9 @@ use crate::{Disk, DiskOff};
 
 /// Milliseconds from beat to beat, if nobody chose.
 pub const DEFAULT_INTERVAL: u32 = 5000;
+/// Who is told of a loss.
+type Told = Rc<dyn Fn(DiskError)>;
+
 /// Looks that may be too slow in a row before a writer gives up.
 const SLOW_LOOKS: u32 = 8;
 /// Times that a claimant begins anew, because the record had changed under it.
@@ -131,7 +134,7 @@ struct Inner {
     checked: Cell<Time>,
     seq: Cell<u64>,
     lost: RefCell<Option<Taken>>,
-    on_lost: RefCell<Option<Rc<dyn Fn(DiskError)>>>,
+    on_lost: RefCell<Option<Told>>,
     /// One look at a time: those who wait for it use it together.
     looking: Mutex<()>,
 }
@@ -157,14 +160,14 @@ impl Claim {
         for _ in 0..ROUNDS {
             let Some((before, settle, began)) = watched(rt, &*disk, place, anew, &tell).await? else { continue };
             let times = Times::of(before.interval);
-            // V3: what was seen is too old to be acted on.
+            // fence-3: what was seen is too old to be acted on.
             if rt.now_with_sleep() - began > times.quick() {
                 continue;
             }
             let owner = Owner { claims: before.claims.wrapping_add(1), holder: Ok(me.clone()), ..before };
             put(&*disk, place.owner, &owner.encode(), true).await?;
             let done = rt.now_with_sleep();
-            // V4.
+            // fence-4.
             let settle = if done - began > times.quick() { times.settle_slow() } else { settle };
             let inner = Inner {
                 rt: rt.clone(),
@@ -218,7 +221,7 @@ impl Claim {
         *self.0.on_lost.borrow_mut() = Some(Rc::new(act));
     }
 
-    /// See V1.
+    /// See fence-1.
     pub(super) fn is_valid(&self) -> bool {
         let inner = &self.0;
         inner.lost.borrow().is_none() && inner.rt.now_with_sleep() - inner.checked.get() < inner.times.valid()
@@ -227,7 +230,7 @@ impl Claim {
     /// Ready when a look that is young enough has found this claim.
     ///
     /// # Errors
-    /// It is lost, or the record cannot be read (V6).
+    /// It is lost, or the record cannot be read (fence-6).
     pub(super) async fn valid(&self) -> Result<(), DiskError> {
         let mut looks = 0;
         while !self.is_valid() {
@@ -263,7 +266,7 @@ impl Claim {
         Err(lost(taken))
     }
 
-    /// See V7.
+    /// See fence-7.
     fn lose(&self, taken: Taken) {
         if self.why_lost().is_some() {
             return;
@@ -318,7 +321,7 @@ impl Claim {
             }
             let began = inner.rt.now_with_sleep();
             self.look().await?;
-            // V8: whoever watches begins anew with this beat.
+            // fence-8: whoever watches begins anew with this beat.
             self.beat().await?;
             if inner.rt.now_with_sleep() - began <= inner.times.quick() {
                 break;
@@ -370,15 +373,15 @@ async fn keep(inner: Weak<Inner>) {
             return;
         }
         {
-            // V8: one write of the record at a time.
+            // fence-8: one write of the record at a time.
             let _one = claim.0.looking.lock().await;
             // While it waited, another look may have found the claim lost, or it was released.
             if claim.why_lost().is_some() {
                 return;
             }
-            // V6: a look that fails is tried again; until then V1 holds what is to be written.
+            // fence-6: a look that fails is tried again; until then fence-1 holds what is to be written.
             if claim.look().await.is_ok() {
-                // OK to ignore: V5, and the next one comes.
+                // OK to ignore: fence-5, and the next one comes.
                 let _ = claim.beat().await;
             }
         }
@@ -414,7 +417,7 @@ async fn watched(
     let is_beaten_by = |session| seen.beat.is_ok_and(|beat| beat.is_some_and(|beat| beat.session == session));
     match &owner.holder {
         Err(Released(session)) if is_beaten_by(*session) => return Ok(Some((owner, times.settle_free(), began))),
-        // V8: released by one that had lost it.
+        // fence-8: released by one that had lost it.
         Err(_) => tell(&Waiting { holder: None, at_most: times.take_over() }),
         Ok(holder) => tell(&Waiting { holder: Some(holder.clone()), at_most: times.take_over() }),
     }

@@ -22,7 +22,7 @@
 //!     another sector, which this writer does not write again.
 //! V6. A look that fails is no look. What waits for one gets its error, and nothing is written.
 //! V7. Once lost, a claim is lost: a writer never claims again by itself, since what it has in memory is old.
-//! V8. A writer has one write of the record in flight at a time, and releases at most QUICK after a look and with a beat
+//! V8. A writer has one write of the record in flight at a time. It releases at most QUICK after a look, with a beat
 //!     between. So a release that arrives late, over another one's claim, finds that one's beats beside it; who reads
 //!     the two watches as if it were claimed.
 //!

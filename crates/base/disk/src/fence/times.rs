@@ -1,5 +1,5 @@
-//! The waits of the protection, in parts of the interval from beat to beat. Each is the smallest number of quarters that
-//! the argument in the module's head allows, with a margin for clocks that do not run alike and for a slow disk.
+//! The waits of the protection, in parts of the interval from beat to beat. Each is a number of quarters that the
+//! argument in the module's head allows, with a margin for clocks that do not run alike and for a slow disk.
 
 use std::time::Duration;
 

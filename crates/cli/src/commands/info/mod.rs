@@ -201,8 +201,8 @@ pub(crate) struct Info {
     partitions: Vec<Part>,
 }
 
-/// A volume, the partitions of its disk, its active journal and its snapshots.
-type Seen = (Located, Vec<Part>, Option<ActiveInfo>, Vec<SnapshotJson>);
+/// A volume, the partitions of its disk, its active journal, its snapshots, and the record of its writer.
+type Seen = (Located, Vec<Part>, Option<ActiveInfo>, Vec<SnapshotJson>, Option<MmpInfo>);
 
 /// What is at `spec`.
 fn find(spec: &ImageSpec) -> anyhow::Result<Seen> {
@@ -229,7 +229,8 @@ fn find(spec: &ImageSpec) -> anyhow::Result<Seen> {
     let bsize = located.found.ufs().map_or(0, |found| found.superblock.geometry().bsize);
     let snapshots = ordofs::snapshots(&rt, &located).unwrap_or_default();
     let snapshots = snapshots.iter().map(|found| SnapshotJson::of(found, bsize)).collect();
-    Ok((located, table, active, snapshots))
+    let writer = ordofs::writer(&rt, &located).map_err(|error| image::open_error(&spec.path, error))?;
+    Ok((located, table, active, snapshots, MmpInfo::of(writer)))
 }
 
 impl Info {
@@ -354,13 +355,11 @@ fn features(sb: &Superblock) -> Vec<&'static str> {
 /// Prints the volume at a place; also used by `mkfs`.
 pub(crate) fn show(image: &Path, start: image::Start, json: bool) -> Outcome {
     let spec = image::spec(image, start)?;
-    let (located, parts, active, snapshots) = match find(&spec) {
+    let (located, parts, active, snapshots, mmp) = match find(&spec) {
         Ok(found) => found,
         Err(error) => return InUse::of(image).map_or(Err(error), |used| used.show(json)),
     };
     let name = json_text(spec.to_string().as_bytes()).0;
-    let writer = ordofs::writer(&Rt::real_time(), &located).map_err(|error| image::open_error(&spec.path, error))?;
-    let mmp = MmpInfo::of(writer);
     match &located.found {
         Found::Ufs(found) => {
             let info = Info { snapshots, mmp, ..Info::new(name, found, parts, active) };

@@ -181,7 +181,7 @@ fn one_that_was_left_behind_is_taken_over_after_the_wait_and_never_writes_again(
 
 /// Stops the first at each of its requests, claiming, beating, writing, releasing; another one comes, stays or goes;
 /// then the first goes on, and a third one comes as soon as it can. Whatever happens, no two write within one moment
-/// of each other that V2 keeps apart.
+/// of each other that fence-2 keeps apart.
 #[test]
 fn whenever_one_is_stopped_no_two_ever_write() {
     for stays in [false, true] {
