@@ -212,9 +212,10 @@ mod tests {
             check_hashes: Some(true),
             acls: Some(Acls::Posix),
             id: Some(VolumeId::Is([0x65a1, 0xdead_beef])),
+            mmp: Some(MmpChange::On(500)),
         };
         let options = "softupdates=off,suj=off,label=a=b,minfree=5%,log=on,active=off,check-hashes=on,acls=posix";
-        let options = format!("{options},id=000065a1deadbeef");
+        let options = format!("{options},id=000065a1deadbeef,mmp=0.5");
         assert_eq!(said(&options), Ok(all));
         let log = |options| said(options).map(|tuning| tuning.log);
         assert_eq!(log("log=off"), Ok(Some(JournalChange::Off)));
@@ -232,6 +233,9 @@ mod tests {
             "minfree=x",
             "size=3",
             "acls=2",
+            "mmp=0",
+            "mmp=31",
+            "mmp=nan",
             "id=1",
             "id=+00065a1deadbeef",
         ] {
