@@ -210,6 +210,11 @@ pub trait Disk {
         false
     }
 
+    /// Only who has claimed the volume writes through this disk ([`crate::fence`]): nobody claims it again above.
+    fn is_fenced(&self) -> bool {
+        false
+    }
+
     /// How long until the byte at `at` would pass the head, in nanoseconds, if a request for it came now; used by
     /// [`crate::Scheduler::Sptf`]. `None` if the disk does not know.
     fn positioning(&self, _at: DiskOff, _is_write: bool) -> Option<u64> {

@@ -82,6 +82,12 @@ pub enum Cause {
     /// A snapshot needs what is there, and there is no block for a copy.
     #[error("a snapshot needs the old contents, and there is no space for another copy; remove a snapshot")]
     NoReserve,
+    /// Another writer has taken the disk over while this one was stopped ([`crate::fence`]).
+    #[error(
+        "this writer was stopped or could not reach the disk, and the disk was taken over, by {0}; nothing more is \
+             written here. Unmount it, and mount it again: what was not durable is lost"
+    )]
+    Taken(crate::fence::Taken),
     /// The power is off (fault injection).
     #[error("the power is off")]
     PowerCut,
@@ -108,7 +114,7 @@ impl DiskError {
             Cause::After(error) => error.errno(),
             Cause::Io(errno) => *errno,
             Cause::NoReserve => Errno::NOSPC.raw_os_error(),
-            Cause::ReadOnly => Errno::ROFS.raw_os_error(),
+            Cause::ReadOnly | Cause::Taken(_) => Errno::ROFS.raw_os_error(),
             Cause::Gone { .. } | Cause::PowerCut => Errno::NODEV.raw_os_error(),
             Cause::Unsupported => Errno::OPNOTSUPP.raw_os_error(),
             Cause::OutOfRange { .. } | Cause::Unaligned { .. } | Cause::Rot => Errno::IO.raw_os_error(),

@@ -16,6 +16,7 @@ mod device;
 mod engine;
 mod error;
 mod faulty;
+pub mod fence;
 mod file;
 mod nbd;
 mod overlay;

@@ -39,6 +39,7 @@ mod field;
 mod geometry;
 mod hash;
 pub mod lfs;
+pub mod mmp;
 pub mod nfs4;
 mod num;
 #[allow(

@@ -134,6 +134,15 @@ impl Rt {
         }
     }
 
+    /// The time since the executor started or some moment before, on a clock that goes on while the machine sleeps: for
+    /// who must know that it had been stopped. In virtual time [`Rt::now`].
+    pub fn now_with_sleep(&self) -> Time {
+        match &self.0.clock {
+            Clock::Virtual(now) => now.get(),
+            Clock::Real { .. } => Time::from_nanos(nanos(ClockId::Boottime)),
+        }
+    }
+
     /// The time of day: seconds since 1970 and nanoseconds. In virtual time 2000-01-01 plus [`Rt::now`].
     pub fn wall(&self) -> (i64, u32) {
         let (secs, nanos) = match &self.0.clock {

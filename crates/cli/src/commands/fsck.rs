@@ -1,14 +1,16 @@
 //! `ordo fsck`: its exit status is that of fsck(8).
 
 use crate::image::{self, ImageArg};
+use crate::messages::Messages;
 use crate::out::{Outcome, Status, print, say};
 use crate::text;
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
 use ordo_fsck::{Journal, Mode, Options, Phase, Report};
+use ordofs::disk::fence::Claim;
 use ordofs::disk::{Disk, FileOptions};
 use ordofs::rt::Rt;
-use ordofs::{ImageSpec, OpenError, locate_damaged};
+use ordofs::{ImageSpec, OpenError, locate_damaged, locate_to_write};
 use serde::Serialize;
 use std::ffi::OsString;
 use std::fs::File;
@@ -20,6 +22,9 @@ use std::sync::atomic::AtomicBool;
 
 /// fsck(8): the user cancelled it.
 const CANCELLED: i32 = 32;
+
+/// What the record of the volume's writer says of a repair.
+const DOING: &str = "ordo fsck";
 
 /// Checks a volume, and repairs it on request
 ///
@@ -105,10 +110,17 @@ pub(crate) fn run(args: &Args) -> Outcome {
 
 fn check(args: &Args, spec: &ImageSpec, mode: Mode) -> anyhow::Result<Report> {
     let rt = Rt::real_time();
-    let disk = disk(&rt, spec, mode)?;
+    let (disk, claim) = disk(&rt, spec, mode)?;
     let log = args.log.as_ref().map(|path| ordofs::disk::open(&rt, path, &options(mode))).transpose()?;
+    // A repair writes the log, too.
+    let log = match (&claim, log) {
+        (Some(claim), Some(log)) => Some(Rc::new(claim.fence(log)) as Rc<dyn Disk>),
+        (_, log) => log,
+    };
     let options = Options { progress: progress(args, spec), log, ..Options::new(mode) };
-    rt.block_on(ordo_fsck::check(&rt, disk, options)).with_context(|| spec.to_string())
+    let report = rt.block_on(ordo_fsck::check(&rt, disk, options)).with_context(|| spec.to_string());
+    rt.block_on(ordofs::given_back(claim.as_ref()));
+    report
 }
 
 /// Preens a volume even if it is marked clean, in which case [`Mode::Preen`] stops without a check. A log that waits is
@@ -133,19 +145,42 @@ fn options(mode: Mode) -> FileOptions {
     FileOptions { read_only: mode == Mode::Check, ..FileOptions::default() }
 }
 
-/// The disk of the volume, which may be so damaged that only a backup of its superblock gives its place.
-fn disk(rt: &Rt, spec: &ImageSpec, mode: Mode) -> anyhow::Result<Rc<dyn Disk>> {
+/// The disk of the volume, which may be so damaged that only a backup of its superblock gives its place; claimed for a
+/// repair, if the record of the volume's writer is on.
+fn disk(rt: &Rt, spec: &ImageSpec, mode: Mode) -> anyhow::Result<(Rc<dyn Disk>, Option<Claim>)> {
     let disk = ordofs::open(rt, spec, &options(mode)).map_err(|error| image::open_error(&spec.path, error))?;
+    let notices = Messages::of(spec, false).listener_once();
+    let whole = |disk: Rc<dyn Disk>| {
+        let claim = ordofs::claim_disk(rt, &disk, DOING, &notices);
+        let claim = claim.map_err(|error| image::open_error(&spec.path, error))?;
+        let fenced = claim.as_ref().map(|claim| Rc::new(claim.fence(disk.clone())) as Rc<dyn Disk>);
+        Ok((fenced.unwrap_or(disk), claim))
+    };
     if rt.block_on(ordo_fsck::is_log_structured(&disk)).with_context(|| spec.to_string())? {
-        return Ok(disk);
+        return whole(disk);
     }
     drop(disk);
-    match locate_damaged(rt, spec, options(mode)) {
+    if mode == Mode::Check {
+        return match locate_damaged(rt, spec, options(mode)) {
+            Ok(located) => {
+                ordofs::warn_reader(rt, &located, &notices);
+                Ok((located.disk, None))
+            }
+            Err(OpenError::NotFound(_)) => {
+                let disk = ordofs::open(rt, spec, &options(mode));
+                Ok((disk.map_err(|error| image::open_error(&spec.path, error))?, None))
+            }
+            Err(error) => Err(image::open_error(&spec.path, error)),
+        };
+    }
+    match locate_to_write(rt, spec, &options(mode), DOING, &notices, true) {
         // A repair, too, copies for the snapshots what it writes over.
-        Ok(located) if mode != Mode::Check => ordofs::kept_in_repair(rt, &located).with_context(|| spec.to_string()),
-        Ok(located) => Ok(located.disk),
+        Ok(mut located) => {
+            let claim = located.claim.take();
+            Ok((ordofs::kept_in_repair(rt, &located).with_context(|| spec.to_string())?, claim))
+        }
         Err(OpenError::NotFound(_)) => {
-            ordofs::open(rt, spec, &options(mode)).map_err(|error| image::open_error(&spec.path, error))
+            whole(ordofs::open(rt, spec, &options(mode)).map_err(|error| image::open_error(&spec.path, error))?)
         }
         Err(error) => Err(image::open_error(&spec.path, error)),
     }

@@ -173,6 +173,9 @@ fn serve(
     wanted.volume.notices = messages.listener();
     let mounted = open(&rt, spec, &mut wanted, messages).map_err(|error| image::open_error(&spec.path, error))?;
     wanted.kernel.read_only |= mounted.fs().read_only();
+    if !wanted.kernel.read_only && mounted.claim().is_none() && disk::NbdDisk::is_url(&spec.path) {
+        messages.tell(Weight::Note, UNPROTECTED);
+    }
     // Opening marked the volume as in use; it must not look as after a crash.
     let unused = |mounted: Mounted, why: anyhow::Error| {
         rt.block_on(mounted.unmount()).with_context(|| format!("{spec}: could not be written back"))?;
@@ -236,7 +239,7 @@ fn serve(
 fn status_of(mounted: &Mounted) -> impl Fn() -> ordo_fuse::Status + use<> {
     let (leaks, cache, log) = (mounted.leaks_watch(), Rc::downgrade(mounted.cache()), mounted.log_watch());
     let active = mounted.active_watch();
-    let began = mounted.cache().rt().now();
+    let (began, claim) = (mounted.cache().rt().now(), mounted.claim().cloned());
     move || {
         let leaks = leaks();
         let mut status = serde_json::json!({ "reclaim": {
@@ -266,6 +269,10 @@ fn status_of(mounted: &Mounted) -> impl Fn() -> ordo_fuse::Status + use<> {
                 "flushes_per_second": if seconds > 0.0 { flushes as f64 / seconds } else { 0.0 },
             });
         }
+        if let Some(claim) = &claim {
+            let lost = claim.why_lost().map(|taken| taken.to_string());
+            status["mmp"] = serde_json::json!({ "claims": claim.owner().claims, "beats": claim.beats(), "lost": lost });
+        }
         let active = active();
         if let Some(active) = &active {
             status["active"] = serde_json::json!(super::info::ActiveInfo::of(active));
@@ -282,6 +289,10 @@ fn status_of(mounted: &Mounted) -> impl Fn() -> ordo_fuse::Status + use<> {
         }
     }
 }
+
+/// What is said of a network block device that is mounted for writing without the record of its writer.
+const UNPROTECTED: &str = "nothing keeps a second machine from mounting this export for writing, too; ordo tune -o mmp=on, \
+     while it is not mounted, does";
 
 /// Opens the volume; a read-only image is mounted read-only, as mount(8) does with a write-protected disk.
 fn open(rt: &Rt, spec: &ImageSpec, wanted: &mut Wanted, messages: &Messages) -> Result<Mounted, OpenError> {

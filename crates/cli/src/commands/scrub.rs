@@ -118,8 +118,13 @@ fn mounted(place: &Path) -> anyhow::Result<Option<Found>> {
 
 fn at_rest(args: &Args) -> anyhow::Result<(PathBuf, Found)> {
     let (spec, rt) = (image::spec(&args.place, args.start)?, Rt::real_time());
-    let located = ordofs::locate(&rt, &spec, FileOptions::default());
-    let scrubbed = located.and_then(|located| ordofs::scrub(&rt, &located));
+    let notices = Messages::of(&spec, false).listener_once();
+    let located = ordofs::locate_to_write(&rt, &spec, &FileOptions::default(), "ordo scrub", &notices, false);
+    let scrubbed = located.and_then(|located| {
+        let scrubbed = ordofs::scrub(&rt, &located);
+        rt.block_on(ordofs::given_back(located.claim.as_ref()));
+        scrubbed
+    });
     let found = scrubbed.map_err(|error| image::open_error(&spec.path, error))?;
     Ok((spec.to_string().into(), found.into()))
 }

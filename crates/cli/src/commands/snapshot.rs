@@ -1,6 +1,7 @@
 //! `ordo snapshot`
 
 use crate::image::{self, Start};
+use crate::messages::Messages;
 use crate::out::{Out, Outcome, Status, print};
 use crate::place::Inside;
 use crate::{interrupt, text};
@@ -87,9 +88,13 @@ pub(crate) fn removed(spec: &ImageSpec, place: &Inside) -> anyhow::Result<bool> 
     }
     drop(located);
     interrupt::catch()?;
-    let located = locate(&rt, spec, options(false)).map_err(|error| image::open_error(&spec.path, error))?;
+    let notices = Messages::of(spec, false).listener_once();
+    let located = ordofs::locate_to_write(&rt, spec, &options(false), "ordo rm", &notices, false);
+    let located = located.map_err(|error| image::open_error(&spec.path, error))?;
     let failed = |error| anyhow::Error::new(error).context(place.shown());
-    ordofs::remove_snapshot(&rt, located.disk, &place.path).map_err(failed)?;
+    let removed = ordofs::remove_snapshot(&rt, located.disk, &place.path).map_err(failed);
+    rt.block_on(ordofs::given_back(located.claim.as_ref()));
+    removed?;
     Ok(true)
 }
 
@@ -103,13 +108,25 @@ pub(crate) fn run(args: &Args) -> Outcome {
         error => anyhow::Error::new(error).context(place.shown()),
     };
     let options = FileOptions { read_only: args.list, ..FileOptions::default() };
-    let located = locate(&rt, &spec, options).map_err(|error| failed(error.into()))?;
-    let bsize = located.found.ufs().map_err(|error| failed(error.into()))?.superblock.geometry().bsize;
+    let notices = Messages::of(&spec, false).listener_once();
+    let located = match args.list {
+        true => locate(&rt, &spec, options),
+        false => ordofs::locate_to_write(&rt, &spec, &options, "ordo snapshot", &notices, false),
+    };
+    let located = located.map_err(|error| failed(error.into()))?;
+    let claim = located.claim.clone();
+    let bsize = located.found.ufs().map(|found| found.superblock.geometry().bsize);
+    if bsize.is_err() {
+        rt.block_on(ordofs::given_back(claim.as_ref()));
+    }
+    let bsize = bsize.map_err(|error| failed(error.into()))?;
     let found = match args.list {
         true => ordofs::snapshots(&rt, &located).map_err(failed)?,
         false => {
             interrupt::catch()?;
-            vec![ordofs::make_snapshot(&rt, located.disk, &place.path).map_err(failed)?]
+            let made = ordofs::make_snapshot(&rt, located.disk, &place.path);
+            rt.block_on(ordofs::given_back(claim.as_ref()));
+            vec![made.map_err(failed)?]
         }
     };
     let found: Vec<SnapshotJson> = found.iter().map(|found| SnapshotJson::of(found, bsize)).collect();

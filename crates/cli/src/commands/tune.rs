@@ -1,9 +1,11 @@
 //! `ordo tune`
 
 use crate::image::{self, ImageArg};
+use crate::messages::Messages;
 use crate::out::{Outcome, Status, print, usage};
 use crate::{size, text};
-use ordofs::{Acls, JournalChange, TuneError, Tuning, VolumeId};
+use ordofs::disk::fence::DEFAULT_INTERVAL;
+use ordofs::{Acls, JournalChange, MmpChange, TuneError, Tuning, VolumeId};
 use serde::Serialize;
 
 /// Changes settings of a volume: soft updates, journal, log, check hashes, access control lists, label, id,
@@ -32,12 +34,16 @@ use serde::Serialize;
 /// id=random|HEX: the volume's id, 16 digits, by which FreeBSD names it in /dev/ufsid (ordo info shows it). Of two
 /// copies of a volume one needs another id.
 ///
+/// mmp=on|off|SECONDS: the record of the one writer, for network block devices and disks that two machines share, which
+/// nothing can lock. Every opening for writing then claims the volume, and beats every 5 s, or as often as given, 0.1
+/// to 30 s; a second one is refused. FreeBSD and NetBSD ignore it. Also for LFS (docs/one-writer.md).
+///
 /// label=NAME: at most 31 bytes. minfree=PERCENT: the space that only root may use.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  ordo tune -o journal=on disk.img\n  ordo tune -o label=home,minfree=5 disk.img\n  \
     ordo tune -o log=on disk.img\n  ordo tune -o check-hashes=off disk.img\n  \
-    ordo tune -o acls=posix disk.img\n  ordo tune -o id=random copy.img\n  \
+    ordo tune -o acls=posix disk.img\n  ordo tune -o mmp=on nbd://store/home\n  ordo tune -o id=random copy.img\n  \
     ordo tune -o journal=off,softupdates=off disk.img@s1a\n  ordo tune -o suj=16M --json disk.img"
 )]
 pub(crate) struct Args {
@@ -68,11 +74,13 @@ struct TunedJson<'a> {
 pub(crate) fn run(args: &Args) -> Outcome {
     let tuning = parse(&args.options).map_err(usage)?;
     let spec = args.image.spec()?;
-    let tuned = tuning.apply(&spec).map_err(|error| match error {
+    let notices = Messages::of(&spec, false).listener_once();
+    let tuned = tuning.apply_telling(&spec, &notices).map_err(|error| match error {
         TuneError::Open(error) => image::open_error(&spec.path, error),
-        wrong @ (TuneError::Label(_) | TuneError::Minfree(_) | TuneError::JournalSize { .. }) => {
-            usage(wrong.to_string())
-        }
+        wrong @ (TuneError::Label(_)
+        | TuneError::MmpInterval(_)
+        | TuneError::Minfree(_)
+        | TuneError::JournalSize { .. }) => usage(wrong.to_string()),
         error => anyhow::Error::new(error).context(spec.to_string()),
     })?;
     print(|out| {
@@ -87,6 +95,19 @@ pub(crate) fn run(args: &Args) -> Outcome {
         Ok(())
     })?;
     Ok(Status::DONE)
+}
+
+fn mmp(name: &str, value: &str) -> Result<MmpChange, String> {
+    match switch(name, value) {
+        Ok(true) => Ok(MmpChange::On(DEFAULT_INTERVAL)),
+        Ok(false) => Ok(MmpChange::Off),
+        Err(_) => {
+            let secs = value.parse::<f64>().ok().filter(|secs| (0.1..=30.0).contains(secs));
+            let secs = secs.ok_or_else(|| format!("mmp is on, off, or 0.1 to 30 seconds, not {value:?}"))?;
+            // OK to cut: the range was checked.
+            Ok(MmpChange::On((secs * 1000.0).round() as u32))
+        }
+    }
 }
 
 fn parse(options: &[String]) -> Result<Tuning, String> {
@@ -126,6 +147,7 @@ fn parse(options: &[String]) -> Result<Tuning, String> {
                     _ => return Err(format!("acls is off, posix or nfs4, not {value:?}")),
                 });
             }
+            "mmp" => tuning.mmp = Some(mmp(name, value)?),
             "label" => tuning.label = Some(value.to_owned()),
             "id" => tuning.id = Some(volume_id(value)?),
             "minfree" => {
@@ -134,17 +156,18 @@ fn parse(options: &[String]) -> Result<Tuning, String> {
             }
             _ => {
                 return Err(format!(
-                    "no option {name:?}; there are softupdates, journal, log, active, check-hashes, acls, id, label, minfree"
+                    "no option {name:?}; there are softupdates, journal, log, active, check-hashes, acls, id, label, \
+                     minfree, mmp"
                 ));
             }
         }
     }
     match tuning == Tuning::default() {
-        true => Err(
-            "nothing to change; give -o softupdates=, journal=, log=, active=, check-hashes=, acls=, id=, label= or \
-                 minfree="
-                .into(),
-        ),
+        true => {
+            Err("nothing to change; give -o softupdates=, journal=, log=, active=, check-hashes=, acls=, id=, label=, \
+                 minfree= or mmp="
+                .into())
+        }
         false => Ok(tuning),
     }
 }
@@ -189,9 +212,10 @@ mod tests {
             check_hashes: Some(true),
             acls: Some(Acls::Posix),
             id: Some(VolumeId::Is([0x65a1, 0xdead_beef])),
+            mmp: Some(MmpChange::On(500)),
         };
         let options = "softupdates=off,suj=off,label=a=b,minfree=5%,log=on,active=off,check-hashes=on,acls=posix";
-        let options = format!("{options},id=000065a1deadbeef");
+        let options = format!("{options},id=000065a1deadbeef,mmp=0.5");
         assert_eq!(said(&options), Ok(all));
         let log = |options| said(options).map(|tuning| tuning.log);
         assert_eq!(log("log=off"), Ok(Some(JournalChange::Off)));
@@ -209,6 +233,9 @@ mod tests {
             "minfree=x",
             "size=3",
             "acls=2",
+            "mmp=0",
+            "mmp=31",
+            "mmp=nan",
             "id=1",
             "id=+00065a1deadbeef",
         ] {

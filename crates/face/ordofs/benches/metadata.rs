@@ -20,7 +20,7 @@ fn mounted(rt: &Rt, scheme: &str) -> Mounted {
     };
     let found = ordo_ondisk::superblock::search::find(&mut read, bytes).expect("there is a volume");
     let options = MountOptions { scheme: Some(scheme.into()), ..MountOptions::default() };
-    rt.block_on(Mounted::mount(rt, Located { disk, found: found.into(), log: None }, &options))
+    rt.block_on(Mounted::mount(rt, Located { disk, found: found.into(), log: None, claim: None }, &options))
         .expect("the volume can be mounted")
 }
 

@@ -20,6 +20,9 @@ pub enum OpenError {
     /// The disk contains something else.
     #[error(transparent)]
     NoVolume(#[from] crate::NoVolume),
+    /// Its one writer is another one, or the record of that writer is damaged.
+    #[error(transparent)]
+    Claim(Box<ordo_disk::fence::ClaimError>),
     /// The contents of a disk cannot be read.
     #[error("the contents cannot be examined: {0}")]
     Contents(io::Error),
@@ -161,6 +164,7 @@ impl OpenError {
             OpenError::LogShape(error) => error,
             OpenError::NoRule(error) => error,
             OpenError::Journal(error) | OpenError::Log(error) => &**error,
+            OpenError::Claim(error) => &**error,
             OpenError::Contents(error) | OpenError::Create(_, error) => error,
             _ => return None,
         };
@@ -195,7 +199,7 @@ impl OpenError {
     pub fn kind(&self) -> ErrorKind {
         match self {
             OpenError::Disk(ordo_disk::OpenError::Io { source, .. }) | OpenError::Create(_, source) => source.kind(),
-            OpenError::Disk(ordo_disk::OpenError::Locked { .. }) => ErrorKind::ResourceBusy,
+            OpenError::Disk(ordo_disk::OpenError::Locked { .. }) | OpenError::Claim(_) => ErrorKind::ResourceBusy,
             OpenError::Request(error) => io::Error::from_raw_os_error(error.errno()).kind(),
             OpenError::NotFound(_) | OpenError::NoVolume(_) => ErrorKind::InvalidData,
             OpenError::Contents(source) => source.kind(),

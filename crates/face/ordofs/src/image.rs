@@ -61,6 +61,8 @@ pub struct Located {
     pub found: Found,
     /// The disk of its log, if the log is not a file of the volume.
     pub log: Option<Rc<dyn Disk>>,
+    /// The claim by which this volume may be written to, if it was made with this value: who uses it gives it back.
+    pub claim: Option<ordo_disk::fence::Claim>,
 }
 
 /// Opens the image that `spec` names, or the part of it, whatever it contains.
@@ -140,9 +142,9 @@ pub fn locate_on(rt: &Rt, disk: Rc<dyn Disk>) -> Result<Located, OpenError> {
 /// # Errors
 /// When it cannot be read, or is not valid.
 pub(crate) async fn located_again(located: Located) -> Result<Located, OpenError> {
-    let Located { disk, found, log } = located;
+    let Located { disk, found, log, claim } = located;
     let found = superblock_at(&disk, found.ufs()?.superblock.at).await?.into();
-    Ok(Located { disk, found, log })
+    Ok(Located { disk, found, log, claim })
 }
 
 /// The superblock at this place, which must be a primary one.
@@ -224,7 +226,7 @@ pub fn partitions(rt: &Rt, disk: &Rc<dyn Disk>) -> Result<Table, OpenError> {
 pub(crate) fn find(rt: &Rt, disk: Rc<dyn Disk>, search: Search) -> Result<Located, OpenError> {
     let size = disk.info().size;
     let found = search(&mut |at: ByteOff, bytes: &mut [u8]| read_bytes(rt, &disk, at.0, bytes), size)?;
-    Ok(Located { disk, found, log: None })
+    Ok(Located { disk, found, log: None, claim: None })
 }
 
 /// Reads any bytes, regardless of the disk's sector size.

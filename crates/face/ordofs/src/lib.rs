@@ -88,6 +88,7 @@
 
 mod active;
 mod blocking;
+mod claim;
 mod contents;
 mod error;
 mod found;
@@ -112,6 +113,7 @@ pub use active::{ActiveState, BlockCopies, Rest, ScrubbedPart, active_at_rest, c
 pub use blocking::{
     Calling, DirEntry, File, FileTimes, Metadata, OpenOptions, OpenVolume, ReadDir, SharedFile, SharedVolume, Volume,
 };
+pub use claim::{Writer, claim_disk, claimed, given_back, locate_to_write, warn_reader, writer};
 pub use contents::{Kind as ContentsKind, NoVolume, Signature, contents, wipe};
 pub use error::OpenError;
 pub use found::{Found, FoundLog, find};
@@ -129,7 +131,7 @@ pub use resize::{ResizeError, Resized, resize, resize_on};
 pub use snapshot::{
     Snapshot, SnapshotError, is_snapshot, kept_in_repair, locate_snapshot, make_snapshot, remove_snapshot, snapshots,
 };
-pub use tune::{Acls, JournalChange, TuneError, Tuned, Tuning, VolumeId};
+pub use tune::{Acls, JournalChange, MmpChange, TuneError, Tuned, Tuning, VolumeId};
 pub use unread::UnreadLog;
 
 pub use ordo_active::Scrubbed;

@@ -23,6 +23,10 @@ pub enum Notice {
     LogUnreadable(String),
     /// The volume was mounted read-only although that was not requested. Contains the reason and the remedy.
     ReadOnly(String),
+    /// The volume is only read here, and somebody has claimed it for writing.
+    WriterElsewhere(ordo_ondisk::mmp::Holder),
+    /// The volume may have a writer: this one waits before it claims it.
+    WaitsForWriter(ordo_disk::fence::Waiting),
     /// The log that a crash had left was replayed.
     Replayed(ordo_fsck::Replayed),
     /// The same, in memory: the mount is read-only, and shows the volume as it will be.
@@ -74,9 +78,11 @@ impl Notice {
             | Notice::RolledForward { .. }
             | Notice::Reclaimed(_)
             | Notice::MapVoid
+            | Notice::WaitsForWriter(_)
             | Notice::Dropped(Ok(())) => Weight::Note,
             Notice::FromCopy { .. }
             | Notice::LogUnread(_)
+            | Notice::WriterElsewhere(_)
             | Notice::LogUnreadable(_)
             | Notice::ReadOnly(_)
             | Notice::NotRolledForward
@@ -103,6 +109,11 @@ impl fmt::Display for Notice {
                 "its superblock is damaged: it is read as the copy in group {group} describes it, read-only and without \
                  a log that may wait; ordo fsck -p replays that if it can, and ordo fsck -y repairs the volume"
             ),
+            Notice::WriterElsewhere(holder) => write!(
+                f,
+                "another writer has claimed it: {holder}; what is shown may be old or inconsistent while that one works"
+            ),
+            Notice::WaitsForWriter(waiting) => waiting.fmt(f),
             Notice::LogUnread(log) => log.fmt(f),
             Notice::LogUnreadable(why) => {
                 write!(

@@ -151,7 +151,7 @@ fn searched(
         }
     };
     let found = search::Found { superblock: *superblock, copy: Copy::Backup(Cgx(0)) }.into();
-    Ok(Some((Located { disk: window, found, log: None }, hit.offset, at)))
+    Ok(Some((Located { disk: window, found, log: None, claim: None }, hit.offset, at)))
 }
 
 /// Where the volume may begin: at the place that was named; otherwise also in each partition.

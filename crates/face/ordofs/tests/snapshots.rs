@@ -229,7 +229,8 @@ fn a_snapshot_is_the_volume_as_it_was() {
             let path = format!("/d{}/f{n}", n % 3);
             let mut contents = vec![];
             for located in [&was, &is] {
-                let located = Located { disk: located.disk.clone(), found: located.found.clone(), log: None };
+                let located =
+                    Located { disk: located.disk.clone(), found: located.found.clone(), log: None, claim: None };
                 let mounted = rt.block_on(Mounted::mount(&rt, located, &options)).unwrap();
                 contents.push(rt.block_on(async {
                     let file = resolve(mounted.fs(), path.as_bytes(), true).await.unwrap();

@@ -1,5 +1,6 @@
 //! What is said of a log-structured volume.
 
+use super::mmp::MmpInfo;
 use super::{Part, bytes, name_of};
 use crate::text;
 use ordo_ondisk::lfs::{Geometry, Superblock};
@@ -84,6 +85,9 @@ pub(super) struct LogInfo {
     serial: u64,
     last_mount_point: String,
     last_written: i64,
+    /// The record of its one writer, if that is on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) mmp: Option<MmpInfo>,
     /// What is wrong with one of the two superblocks.
     #[serde(skip_serializing_if = "Option::is_none")]
     damage: Option<String>,
@@ -109,6 +113,7 @@ impl LogInfo {
             last_mount_point: mounted_on(sb),
             last_written: i64::try_from(f.tstamp).unwrap_or(i64::MAX),
             damage: found.damage.as_ref().map(ToString::to_string),
+            mmp: None,
             rolls_forward: sb.has_serial(),
             partitions,
         }
@@ -141,6 +146,7 @@ impl LogInfo {
             ("written", format!("{} UTC", text::time(self.last_written))),
             ("serial", self.serial.to_string()),
         ];
+        lines.extend(self.mmp.iter().map(|mmp| ("mmp", mmp.line())));
         lines.extend(self.damage.iter().map(|damage| ("superblock", format!("one of the two is damaged: {damage}"))));
         lines.extend(self.partitions.iter().map(Part::line));
         lines

@@ -6,6 +6,7 @@
 mod active;
 mod in_use;
 mod log;
+mod mmp;
 mod segments;
 
 pub(crate) use active::ActiveInfo;
@@ -20,6 +21,7 @@ use crate::out::{Outcome, Status, print};
 use crate::{size, text};
 use in_use::InUse;
 use log::LogInfo;
+use mmp::MmpInfo;
 use ordo_ondisk::superblock::LogAt;
 use ordo_ondisk::superblock::search::{self, Copy};
 use ordo_ondisk::{Endian, Format, Superblock};
@@ -175,6 +177,9 @@ pub(crate) struct Info {
     /// Where the transaction log of that scheme is, if it kept one.
     #[serde(skip_serializing_if = "Option::is_none")]
     log: Option<Log>,
+    /// The record of its one writer, if that is on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mmp: Option<MmpInfo>,
     /// Its active journal.
     #[serde(skip_serializing_if = "Option::is_none")]
     active: Option<ActiveInfo>,
@@ -196,8 +201,8 @@ pub(crate) struct Info {
     partitions: Vec<Part>,
 }
 
-/// A volume, the partitions of its disk, its active journal and its snapshots.
-type Seen = (Located, Vec<Part>, Option<ActiveInfo>, Vec<SnapshotJson>);
+/// A volume, the partitions of its disk, its active journal, its snapshots, and the record of its writer.
+type Seen = (Located, Vec<Part>, Option<ActiveInfo>, Vec<SnapshotJson>, Option<MmpInfo>);
 
 /// What is at `spec`.
 fn find(spec: &ImageSpec) -> anyhow::Result<Seen> {
@@ -224,7 +229,8 @@ fn find(spec: &ImageSpec) -> anyhow::Result<Seen> {
     let bsize = located.found.ufs().map_or(0, |found| found.superblock.geometry().bsize);
     let snapshots = ordofs::snapshots(&rt, &located).unwrap_or_default();
     let snapshots = snapshots.iter().map(|found| SnapshotJson::of(found, bsize)).collect();
-    Ok((located, table, active, snapshots))
+    let writer = ordofs::writer(&rt, &located).map_err(|error| image::open_error(&spec.path, error))?;
+    Ok((located, table, active, snapshots, MmpInfo::of(writer)))
 }
 
 impl Info {
@@ -262,6 +268,7 @@ impl Info {
             scheme: default_scheme(sb),
             kept_by: sb.keeper().map(|(keeper, _)| json_text(keeper.scheme.as_bytes()).0),
             log: Log::of(sb),
+            mmp: None,
             active,
             snapshots: vec![],
             features: features(sb),
@@ -310,6 +317,7 @@ impl Info {
             ("scheme", format!("{} unless another is chosen", self.scheme)),
             ("kept by", self.kept_by.clone().unwrap_or_default()),
             ("log", self.log.as_ref().map(Log::line).unwrap_or_default()),
+            ("mmp", self.mmp.as_ref().map(MmpInfo::line).unwrap_or_default()),
             ("active", self.active.as_ref().map(ActiveInfo::line).unwrap_or_default()),
             ("features", self.features.join(", ")),
             ("last on", self.last_mount_point.clone()),
@@ -347,18 +355,19 @@ fn features(sb: &Superblock) -> Vec<&'static str> {
 /// Prints the volume at a place; also used by `mkfs`.
 pub(crate) fn show(image: &Path, start: image::Start, json: bool) -> Outcome {
     let spec = image::spec(image, start)?;
-    let (located, parts, active, snapshots) = match find(&spec) {
+    let (located, parts, active, snapshots, mmp) = match find(&spec) {
         Ok(found) => found,
         Err(error) => return InUse::of(image).map_or(Err(error), |used| used.show(json)),
     };
     let name = json_text(spec.to_string().as_bytes()).0;
     match &located.found {
         Found::Ufs(found) => {
-            let info = Info { snapshots, ..Info::new(name, found, parts, active) };
+            let info = Info { snapshots, mmp, ..Info::new(name, found, parts, active) };
             shown(&info, info.lines(), json)
         }
         Found::Lfs(found) => {
-            let info = LogInfo::new(name, found, parts);
+            let mut info = LogInfo::new(name, found, parts);
+            info.mmp = mmp;
             shown(&info, info.lines(), json)
         }
     }

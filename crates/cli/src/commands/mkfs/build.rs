@@ -9,7 +9,7 @@
 //!     nothing, and a crash leaves what the next run makes anew.
 
 use super::fill::Filler;
-use super::held::{ask, ask_of_file, carried};
+use super::held::{ask, ask_of_file, carried, wipe};
 use super::manifest::{self, users::Users};
 use super::planned::{self, Tree};
 use super::shape::New;
@@ -121,7 +121,7 @@ fn built(args: &Args, spec: &ImageSpec, from: &Path, clock: Clock) -> anyhow::Re
         bail!("{spec}: has only {} bytes; give a smaller --size", info.size);
     }
     let new = shaped(args, &tree, Some(args.size.unwrap_or(info.size)), info.sector, clock, 0)?;
-    ordofs::wipe(&rt, &disk, &found).map_err(open_error)?;
+    wipe(&rt, spec, &disk, &found)?;
     new.create_on(&rt, disk, false).map_err(open_error)?;
     drop(rt);
     filled(args, spec, &tree, clock)

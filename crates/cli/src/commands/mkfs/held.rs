@@ -1,6 +1,7 @@
 //! What the place of a new volume holds already, and who uses it.
 
 use crate::image;
+use crate::messages::Messages;
 use anyhow::{Context, bail};
 use ordo_ondisk::partition::Select;
 use ordofs::disk::{Disk, FileOptions};
@@ -25,6 +26,19 @@ pub(super) fn carried(rt: &Rt, spec: &ImageSpec, disk: &Rc<dyn Disk>) -> anyhow:
         found.retain(|found| found.kind != ContentsKind::Table);
     }
     Ok(found)
+}
+
+/// Wipes what was there. If the record of a writer is on, the old volume is claimed for that, since another machine may
+/// have it mounted; the record goes with it, before the new volume is made: that may have something in its place.
+pub(super) fn wipe(rt: &Rt, spec: &ImageSpec, disk: &Rc<dyn Disk>, found: &[Signature]) -> anyhow::Result<()> {
+    let open_error = |error| image::open_error(&spec.path, error);
+    let notices = Messages::of(spec, false).listener_once();
+    let Some(claim) = ordofs::claim_disk(rt, disk, "ordo mkfs", &notices).map_err(open_error)? else {
+        return ordofs::wipe(rt, disk, found).map_err(open_error);
+    };
+    let fenced: Rc<dyn Disk> = Rc::new(claim.fence(disk.clone()));
+    ordofs::wipe(rt, &fenced, found).map_err(open_error)?;
+    rt.block_on(claim.remove()).context("the record of the old volume's writer cannot be removed")
 }
 
 /// Refuses a place that contains something, and says what that is and how to overwrite it.

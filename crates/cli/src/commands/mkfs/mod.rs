@@ -16,10 +16,11 @@ use crate::image::{self, ImageArg};
 use crate::out::{Outcome, Status, usage};
 use crate::size;
 use anyhow::{anyhow, bail};
-use held::{ask, ask_of_file, carried, used_by};
+use held::{ask, ask_of_file, carried, used_by, wipe};
 use ordofs::disk::FileOptions;
+use ordofs::disk::fence::DEFAULT_INTERVAL;
 use ordofs::rt::Rt;
-use ordofs::{ImageSpec, JournalChange, TuneError, Tuning};
+use ordofs::{ImageSpec, JournalChange, MmpChange, TuneError, Tuning};
 
 /// Makes a volume
 ///
@@ -108,6 +109,9 @@ pub(crate) struct Args {
     /// Also make a log of this many bytes in the volume, for wafs, journal-file and block-journal (ordo tune -o log=)
     #[arg(long, value_parser = size::parse, value_name = "SIZE")]
     log_size: Option<u64>,
+    /// Also make the record of its one writer, as ordo tune -o mmp=on does: for network block devices and shared disks
+    #[arg(long)]
+    mmp: bool,
     /// Overwrite whatever the disk holds, and wipe its signatures
     #[arg(long)]
     force: bool,
@@ -162,6 +166,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
     }
     if let Some(tree) = &args.source.tree {
         build::run(args, &spec, tree)?;
+        args.protect(&spec)?;
         return args.show();
     }
     if args.size.is_none() && !is_url(&spec) && !spec.path.exists() {
@@ -192,10 +197,11 @@ pub(crate) fn run(args: &Args) -> Outcome {
             }
             new.check().map_err(|why| usage(format!("{spec}: {why}")))?;
             // Before the volume is made, because a signature may lie in the middle of it.
-            ordofs::wipe(&rt, &disk, &found).map_err(open_error)?;
+            wipe(&rt, &spec, &disk, &found)?;
             new.create_on(&rt, disk, false).map_err(open_error)?;
         }
     }
+    args.protect(&spec)?;
     if let Some(bytes) = args.log_size {
         let tuning = Tuning { log: Some(JournalChange::On(Some(bytes))), ..Tuning::default() };
         // The volume was made nevertheless, and a log can be added later.
@@ -208,6 +214,15 @@ pub(crate) fn run(args: &Args) -> Outcome {
 }
 
 impl Args {
+    /// Makes the record of the volume's writer, if it is wanted.
+    fn protect(&self, spec: &ImageSpec) -> anyhow::Result<()> {
+        if self.mmp {
+            let tuning = Tuning { mmp: Some(MmpChange::On(DEFAULT_INTERVAL)), ..Tuning::default() };
+            tuning.apply(spec).map_err(|error| anyhow!(error).context(format!("{spec}: was made, without mmp")))?;
+        }
+        Ok(())
+    }
+
     /// Prints the properties of the new volume.
     fn show(&self) -> Outcome {
         match self.quiet {

@@ -99,6 +99,7 @@ impl Mounted {
             id,
             active_disk: None,
             reclaimer: None,
+            claim: None,
         })
     }
 

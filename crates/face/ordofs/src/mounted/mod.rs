@@ -6,14 +6,16 @@ mod log;
 pub use log::{LOG_SCHEME, LogSegments, LogState, without_rules};
 
 use crate::active;
+use crate::claim;
 use crate::found::Found;
-use crate::image::{ImageSpec, Located, locate_damaged};
+use crate::image::{ImageSpec, Located};
 use crate::journal;
 use crate::options::default_scheme;
 use crate::snapshot;
 use crate::{Fs, MountOptions, Notice, Notices, OpenError, QuotaLimits, UnreadLog};
 use ordo_active::Active;
 use ordo_buf::{Cache, Health, Scheme};
+use ordo_disk::fence::Claim;
 use ordo_disk::{FileOptions, Queue};
 use ordo_ffs::Ffs;
 use ordo_ondisk::superblock::search::Copy;
@@ -71,6 +73,8 @@ pub struct Mounted {
     pub(crate) active_disk: Option<Active>,
     /// If a crash of soft updates had left the volume when it was mounted.
     reclaimer: Option<Rc<Reclaimer>>,
+    /// The claim of the volume, if this mount has to give it back.
+    claim: Option<Claim>,
 }
 
 impl Mounted {
@@ -87,7 +91,7 @@ impl Mounted {
             volatile_cache: options.volatile_cache,
             ..FileOptions::default()
         };
-        let mut located = locate_damaged(rt, spec, file.clone())?;
+        let mut located = claim::located_direct(rt, spec, &file, true)?;
         // A log-structured volume refuses the option, whatever the path is.
         if let (Some(path), Found::Ufs(_)) = (&options.log, &located.found) {
             located.log = Some(ordo_disk::open(rt, path, &file)?);
@@ -100,6 +104,40 @@ impl Mounted {
     /// # Errors
     /// See [`Mounted::open`].
     pub async fn mount(rt: &Rt, located: Located, options: &MountOptions) -> std::result::Result<Mounted, OpenError> {
+        if options.read_only || located.disk.info().read_only {
+            claim::warned(&located, &options.notices).await;
+            return Mounted::mount_claimed(rt, located, options).await;
+        }
+        let mut located = claim::claimed(rt, located, "ordo mount", &options.notices).await?;
+        let claim = located.claim.take();
+        match Mounted::mount_claimed(rt, located, options).await {
+            Ok(mounted) => Ok(mounted.keeping(claim).await),
+            Err(error) => {
+                claim::given_back(claim.as_ref()).await;
+                Err(error)
+            }
+        }
+    }
+
+    /// The mount that has claimed its volume.
+    async fn keeping(self, claim: Option<Claim>) -> Mounted {
+        let health = self.cache.health().clone();
+        if health.is_read_only() {
+            // It will not write, and keeps nobody from repairing the volume.
+            claim::given_back(claim.as_ref()).await;
+            return self;
+        }
+        if let Some(claim) = &claim {
+            claim.on_lost(move |error| health.degrade(ordo_vfs::Error::io(error)));
+        }
+        Mounted { claim, ..self }
+    }
+
+    async fn mount_claimed(
+        rt: &Rt,
+        located: Located,
+        options: &MountOptions,
+    ) -> std::result::Result<Mounted, OpenError> {
         let scheme = match &located.found {
             Found::Ufs(_) if options.cleaner.is_some() => return Err(OpenError::NoCleaner),
             Found::Ufs(found) => make_scheme(options, default_scheme(&found.superblock))?,
@@ -199,7 +237,7 @@ impl Mounted {
             rt.spawn(reclaim(Rc::downgrade(&fs), Rc::downgrade(reclaimer), notices.clone()));
         }
         let fs = Rc::new(Fs::Ffs(fs));
-        Ok(Mounted { fs, cache, scheme, why_read_only, unread_log, acls, id, active_disk, reclaimer })
+        Ok(Mounted { fs, cache, scheme, why_read_only, unread_log, acls, id, active_disk, reclaimer, claim: None })
     }
 
     /// The file system.
@@ -277,12 +315,20 @@ impl Mounted {
         }
     }
 
+    /// The claim of the volume, if its record is on and this mount has made it.
+    pub fn claim(&self) -> Option<&Claim> {
+        self.claim.as_ref()
+    }
+
     /// Writes everything, marks the volume clean, and closes the disk.
     ///
     /// # Errors
     /// `Io` when something could not be written: the volume is then marked as one that needs a check.
     pub async fn unmount(self) -> Result<()> {
-        self.fs.unmount().await
+        let unmounted = self.fs.unmount().await;
+        // Clean or not: this writer is gone.
+        claim::given_back(self.claim.as_ref()).await;
+        unmounted
     }
 }
 

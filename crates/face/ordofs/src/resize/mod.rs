@@ -12,7 +12,7 @@
 mod plan;
 
 use crate::tune::{get, put};
-use crate::{ImageSpec, Located, OpenError, begins_at, locate, locate_on};
+use crate::{ImageSpec, Located, Notices, OpenError, begins_at, given_back, locate_on, locate_to_write};
 use ordo_disk::{Disk, DiskError, FileOptions, Kind};
 use ordo_ondisk::superblock::fields::flag;
 use ordo_ondisk::superblock::search::{Copy, Recovery};
@@ -120,9 +120,17 @@ impl From<DiskError> for ResizeError {
 pub fn resize(spec: &ImageSpec, bytes: u64) -> Result<Resized, ResizeError> {
     let rt = Rt::real_time();
     let start = begins_at(&rt, spec)?;
-    let located = locate(&rt, spec, FileOptions::default())?;
+    let open = || locate_to_write(&rt, spec, &FileOptions::default(), "ordo resize", &Notices::default(), false);
+    let mut located = open()?;
+    let mut claim = located.claim.take();
     let is_file = spec.path.is_file() && spec.part.is_none() && (spec.offset.is_some() || start == 0);
-    let planned = planned(&rt, &located, bytes)?;
+    let planned = match planned(&rt, &located, bytes) {
+        Ok(planned) => planned,
+        Err(error) => {
+            rt.block_on(given_back(claim.as_ref()));
+            return Err(error);
+        }
+    };
     let (was, is) = (planned.was.volume_bytes(), planned.is.volume_bytes());
     let fsize = u64::from(planned.was.geometry().fsize);
     // Whole fragments, also if they are too few for one more group.
@@ -135,13 +143,19 @@ pub fn resize(spec: &ImageSpec, bytes: u64) -> Result<Resized, ResizeError> {
     };
     let located = match is_file && is > was {
         true => {
+            rt.block_on(given_back(claim.as_ref()));
             drop(located);
+            drop(claim);
             set_len(true)?;
-            locate(&rt, spec, FileOptions::default())?
+            let mut located = open()?;
+            claim = located.claim.take();
+            located
         }
         false => located,
     };
-    let resized = resize_located(&rt, located, bytes)?;
+    let resized = resize_located(&rt, located, bytes);
+    rt.block_on(given_back(claim.as_ref()));
+    let resized = resized?;
     if is_file && is < was {
         set_len(false)?;
     }

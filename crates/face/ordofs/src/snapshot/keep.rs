@@ -398,6 +398,10 @@ impl Disk for Keeping {
         self.0.below.flush()
     }
 
+    fn is_fenced(&self) -> bool {
+        self.0.below.is_fenced()
+    }
+
     fn keeps_snapshots(&self) -> bool {
         true
     }

@@ -42,7 +42,7 @@ pub fn make_snapshot(rt: &Rt, disk: Rc<dyn Disk>, path: &[u8]) -> Result<Snapsho
     check(rt, &located, &sb)?;
     let kept = rt.block_on(keep::over(located.disk, &sb, What::Fill))?;
     rt.block_on(async {
-        let located = Located { disk: kept.clone(), found: located.found, log: None };
+        let located = Located { disk: kept.clone(), found: located.found, log: None, claim: None };
         let (ino, quotas) = file(rt, located, &sb, path).await?;
         let superblock = sb;
         let sb = crate::image::superblock_at(&kept, superblock.at).await?.superblock;
@@ -128,7 +128,7 @@ async fn file(rt: &Rt, located: Located, sb: &Superblock, path: &[u8]) -> Result
 /// Counts what is used: a directory may have become longer.
 async fn count_quotas(rt: &Rt, disk: Rc<dyn Disk>, sb: &Superblock) -> Result<(), SnapshotError> {
     let found = crate::image::superblock_at(&disk, sb.at).await?.into();
-    let mounted = Mounted::mount(rt, Located { disk, found, log: None }, &MountOptions::default()).await?;
+    let mounted = Mounted::mount(rt, Located { disk, found, log: None, claim: None }, &MountOptions::default()).await?;
     let counted = mounted.fs().count_quotas().await;
     mounted.unmount().await?;
     Ok(counted?)

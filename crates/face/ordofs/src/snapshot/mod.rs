@@ -143,7 +143,8 @@ fn taken(dinode: &Dinode) -> i64 {
 
 /// The volume, mounted to read names.
 async fn mounted(rt: &Rt, located: &Located) -> Result<Mounted, OpenError> {
-    let located = Located { disk: located.disk.clone(), found: located.found.clone(), log: located.log.clone() };
+    let located =
+        Located { disk: located.disk.clone(), found: located.found.clone(), log: located.log.clone(), claim: None };
     Mounted::mount(rt, located, &MountOptions { read_only: true, cache: 8 << 20, ..MountOptions::default() }).await
 }
 

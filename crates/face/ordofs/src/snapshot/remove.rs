@@ -68,7 +68,8 @@ pub fn remove_snapshot(rt: &Rt, disk: Rc<dyn Disk>, path: &[u8]) -> Result<(), S
         let found = crate::image::superblock_at(&disk, sb.at).await?;
         let kept = over(disk, &found.superblock, What::Fill).await?;
         let found = crate::image::superblock_at(&kept, sb.at).await?.into();
-        let mounted = Mounted::mount(rt, Located { disk: kept, found, log: None }, &MountOptions::default()).await?;
+        let mounted =
+            Mounted::mount(rt, Located { disk: kept, found, log: None, claim: None }, &MountOptions::default()).await?;
         let unlinked = async {
             let (dir, name) = parent(mounted.fs(), path).await?;
             mounted.fs().unlink(dir.node(), name).await?;

@@ -8,10 +8,12 @@
 
 mod hashes;
 mod journal;
+mod mmp;
 
 pub(crate) use journal::is_active;
 
-use crate::{ImageSpec, Located, OpenError, locate, locate_on};
+use crate::claim;
+use crate::{Found, ImageSpec, Located, Notices, OpenError, locate_on};
 use ordo_buf::LogKind;
 use ordo_disk::{Block, Disk, DiskError, DiskOff, FileOptions, Kind, ReadPart, Tag, WritePart};
 use ordo_ondisk::superblock::fields::{SbFields, flag};
@@ -62,8 +64,19 @@ pub struct Tuning {
     pub check_hashes: Option<bool>,
     /// Which access control lists apply.
     pub acls: Option<Acls>,
+    /// The record of the one writer.
+    pub mmp: Option<MmpChange>,
     /// The volume's id, by which FreeBSD names it in `/dev/ufsid`.
     pub id: Option<VolumeId>,
+}
+
+/// A change of the protection against a second writer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MmpChange {
+    /// Remove the record.
+    Off,
+    /// Make one, with so many milliseconds from beat to beat.
+    On(u32),
 }
 
 /// A new id of a volume.
@@ -89,7 +102,7 @@ pub enum Acls {
 /// A requested change, with the old and the new value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tuned {
-    /// `softupdates`, `journal`, `log`, `active`, `label`, `minfree`, `check-hashes`, `acls` or `id`.
+    /// `softupdates`, `journal`, `log`, `active`, `label`, `minfree`, `check-hashes`, `acls`, `id` or `mmp`.
     pub what: &'static str,
     /// The old value.
     pub was: String,
@@ -130,6 +143,25 @@ pub enum TuneError {
     /// A group's block is damaged, and a hash would make it look right.
     #[error("{0}; run ordo fsck -y first")]
     Damaged(#[from] ordo_ondisk::Corrupt),
+    /// There is no place for a record.
+    #[error(
+        "the volume has no boot area of 8 or 64 KiB before its superblock, in which the record of its writer would be"
+    )]
+    NoMmpPlace,
+    /// Something else is in its place.
+    #[error(
+        "the record of the writer would be at bytes {owner} and {beat}, and something else is there, boot code for one; \
+         clear these two sectors if nothing needs them"
+    )]
+    MmpPlaceTaken {
+        /// The sector of the owner.
+        owner: u64,
+        /// The sector of the beats.
+        beat: u64,
+    },
+    /// No such interval.
+    #[error("beats every {0} milliseconds: 0.1 to 30 seconds are possible")]
+    MmpInterval(u32),
     /// The label is too long or contains NUL.
     #[error("a label of {0} bytes: at most 31, without NUL")]
     Label(usize),
@@ -162,6 +194,12 @@ pub enum TuneError {
     },
 }
 
+impl From<ordo_disk::fence::ClaimError> for TuneError {
+    fn from(error: ordo_disk::fence::ClaimError) -> TuneError {
+        OpenError::Claim(Box::new(error)).into()
+    }
+}
+
 impl From<ordo_vfs::Error> for TuneError {
     fn from(error: ordo_vfs::Error) -> TuneError {
         OpenError::from(error).into()
@@ -180,8 +218,16 @@ impl Tuning {
     /// # Errors
     /// See [`TuneError`].
     pub fn apply(&self, spec: &ImageSpec) -> Result<Vec<Tuned>, TuneError> {
+        self.apply_telling(spec, &Notices::default())
+    }
+
+    /// The same, and tells why it waits, if it has to.
+    ///
+    /// # Errors
+    /// See [`TuneError`].
+    pub fn apply_telling(&self, spec: &ImageSpec, notices: &Notices) -> Result<Vec<Tuned>, TuneError> {
         let rt = Rt::real_time();
-        self.apply_located(&rt, locate(&rt, spec, FileOptions::default())?)
+        self.apply_located(&rt, claim::located_direct(&rt, spec, &FileOptions::default(), false)?, notices)
     }
 
     /// The same for the volume on a disk.
@@ -189,10 +235,34 @@ impl Tuning {
     /// # Errors
     /// See [`TuneError`].
     pub fn apply_on(&self, rt: &Rt, disk: Rc<dyn Disk>) -> Result<Vec<Tuned>, TuneError> {
-        self.apply_located(rt, locate_on(rt, disk)?)
+        self.apply_located(rt, locate_on(rt, disk)?, &Notices::default())
     }
 
-    fn apply_located(&self, rt: &Rt, located: Located) -> Result<Vec<Tuned>, TuneError> {
+    /// Claims the volume, if its record is on, and gives it back.
+    fn apply_located(&self, rt: &Rt, located: Located, notices: &Notices) -> Result<Vec<Tuned>, TuneError> {
+        let was = mmp::check(rt, self.mmp, &located)?;
+        let anew = self.mmp.is_some();
+        let mut located = rt.block_on(claim::claimed_anew(rt, located, "ordo tune", notices, anew))?;
+        let (claim, disk, place) = (located.claim.take(), located.disk.clone(), claim::place_of(&located.found));
+        let changed = match &located.found {
+            Found::Lfs(found) if *self == (Tuning { mmp: self.mmp, ..Tuning::default() }) => {
+                if found.superblock.is_clean() { Ok(Vec::new()) } else { Err(TuneError::Dirty) }
+            }
+            _ => self.change(rt, located),
+        };
+        match (changed, self.mmp) {
+            (Ok(mut changed), Some(change)) => {
+                changed.push(mmp::changed(rt, change, was, claim, &disk, place)?);
+                Ok(changed)
+            }
+            (changed, _) => {
+                rt.block_on(claim::given_back(claim.as_ref()));
+                changed
+            }
+        }
+    }
+
+    fn change(&self, rt: &Rt, located: Located) -> Result<Vec<Tuned>, TuneError> {
         let found = located.found.into_ufs()?;
         if found.copy != Copy::Primary {
             return Err(TuneError::Backup);

@@ -39,7 +39,7 @@ pub fn located(ram: &RamDisk, disk: Rc<dyn Disk>) -> Located {
         ram.peek(at.0, bytes);
         Ok(())
     };
-    Located { found: search::find(&mut read, size).expect("there is a volume").into(), disk, log: None }
+    Located { found: search::find(&mut read, size).expect("there is a volume").into(), disk, log: None, claim: None }
 }
 
 /// Mounts with this scheme.

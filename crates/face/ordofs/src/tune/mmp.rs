@@ -1,0 +1,63 @@
+//! The record of the one writer, made and removed.
+//!
+//! It is made on a clean volume only: one that another machine has mounted without it is not clean. Where something
+//! else lies in its place, it is not made: boot code may be there.
+
+use super::{MmpChange, TuneError, Tuned};
+use crate::Located;
+use crate::claim::{Writer, place_of, writer};
+use ordo_disk::Disk;
+use ordo_disk::fence::{Claim, look, make_record};
+use ordo_ondisk::mmp::{INTERVALS, Place};
+use ordo_rt::Rt;
+use std::rc::Rc;
+
+/// Checks that the change is possible, and returns what the record says now.
+pub(super) fn check(rt: &Rt, change: Option<MmpChange>, located: &Located) -> Result<String, TuneError> {
+    let is = writer(rt, located)?;
+    if let Some(MmpChange::On(interval)) = change {
+        let place = place_of(&located.found).ok_or(TuneError::NoMmpPlace)?;
+        if !INTERVALS.contains(&interval) {
+            return Err(TuneError::MmpInterval(interval));
+        }
+        let seen = rt.block_on(look(&*located.disk, place))?.ok_or(TuneError::NoMmpPlace)?;
+        if is == Writer::Off && !seen.is_blank {
+            return Err(TuneError::MmpPlaceTaken { owner: place.owner.0, beat: place.beat.0 });
+        }
+    }
+    Ok(match is {
+        Writer::Off => "off".into(),
+        Writer::On(owner, _) => on(owner.interval),
+        Writer::Damaged(_) => "damaged".into(),
+    })
+}
+
+fn on(interval: u32) -> String {
+    format!("on, every {} s", f64::from(interval) / 1000.0)
+}
+
+/// Makes the change, and ends the claim by it, if there is one.
+pub(super) fn changed(
+    rt: &Rt,
+    change: MmpChange,
+    was: String,
+    claim: Option<Claim>,
+    disk: &Rc<dyn Disk>,
+    place: Option<Place>,
+) -> Result<Tuned, TuneError> {
+    let is = match change {
+        MmpChange::Off => "off".into(),
+        MmpChange::On(interval) => on(interval),
+    };
+    rt.block_on(async {
+        match (change, claim) {
+            (MmpChange::Off, Some(claim)) => claim.remove().await?,
+            (MmpChange::Off, None) => {}
+            (MmpChange::On(interval), Some(claim)) => claim.release_with(interval).await?,
+            (MmpChange::On(interval), None) => {
+                make_record(&**disk, place.ok_or(TuneError::NoMmpPlace)?, interval).await?;
+            }
+        }
+        Ok(Tuned { what: "mmp", was, is })
+    })
+}
