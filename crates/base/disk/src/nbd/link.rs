@@ -19,7 +19,7 @@ use super::stream::{Stream, write_all};
 use super::table::{Asked, Breach, Phase, Table};
 use super::target::Target;
 use super::wire::{Desk, Lost, Message, Replies, Send};
-use super::{NbdGone, NbdListener, NbdNotice};
+use super::{NbdGone, NbdListener, NbdNotice, clock};
 use crate::ReadPart;
 use crate::engine::Engine;
 use crate::engine::work::{Done, Fault, Work};
@@ -141,7 +141,7 @@ impl Desk for Counter<'_> {
 
     fn answer(&self, number: u64, outcome: Result<Option<Work>, Fault>) -> Result<(), Breach> {
         let mut state = self.shared.lock();
-        let answered = state.table.answer(self.epoch, number, outcome, Instant::now());
+        let answered = state.table.answer(self.epoch, number, outcome, clock());
         let last = state.closing.is_some() && state.table.waiting() == 0;
         drop(state);
         if last {
@@ -280,10 +280,10 @@ impl Keeper {
                 }
                 Phase::Ready | Phase::Replaying => {}
             }
-            let now = Instant::now();
+            let now = clock();
             if let Some(since) = state.closing {
                 let over = now - since >= PATIENCE;
-                if over && goodbye || over && state.table.waiting() > 0 {
+                if over && (goodbye || state.table.waiting() > 0) {
                     return false;
                 }
                 if state.table.waiting() == 0 && !goodbye {
@@ -336,10 +336,10 @@ impl Keeper {
 
     /// Ends the lanes: the server has some time to end them itself.
     fn bury(&mut self, most: Duration) {
-        let until = Instant::now() + most;
+        let until = clock() + most;
         let mut state = self.shared.lock();
         loop {
-            let now = Instant::now();
+            let now = clock();
             if state.alive == 0 || now >= until || matches!(state.table.phase, Phase::Dead(_)) {
                 break;
             }
@@ -356,7 +356,7 @@ impl Keeper {
     /// `None`: nobody needs the lanes any more.
     fn reconnect(&mut self) -> Option<Vec<(Stream, Export)>> {
         let mut told = false;
-        self.lost.get_or_insert_with(Instant::now);
+        self.lost.get_or_insert_with(clock);
         loop {
             if !std::mem::replace(&mut told, true) {
                 let state = self.shared.lock();
@@ -391,11 +391,11 @@ impl Keeper {
             0 => Duration::ZERO,
             tries => BACK_OFF.0.saturating_mul(1 << (tries - 1).min(20)).min(BACK_OFF.1),
         };
-        let until = Instant::now() + wait;
+        let until = clock() + wait;
         let shared = self.shared.clone();
         let mut state = shared.lock();
         loop {
-            let now = Instant::now();
+            let now = clock();
             if let Some(since) = state.closing
                 && (state.table.waiting() == 0 || now - since >= PATIENCE)
             {
@@ -418,7 +418,7 @@ impl Engine for Link {
     fn submit(&self, work: Work) -> Receiver<Done> {
         let (sender, receiver) = oneshot();
         let mut state = self.shared.lock();
-        match state.table.submit(work, Instant::now()) {
+        match state.table.submit(work, clock()) {
             Ok(number) => {
                 self.waiting.borrow_mut().insert(number, sender);
                 if std::mem::take(&mut state.dozing) {
@@ -454,7 +454,7 @@ impl Engine for Link {
 impl Drop for Link {
     /// Submitted requests are answered before the connection ends, or the server's time is over.
     fn drop(&mut self) {
-        self.shared.lock().closing = Some(Instant::now());
+        self.shared.lock().closing = Some(clock());
         self.shared.changed.notify_all();
         if let Some(keeper) = self.keeper.take() {
             let _ = keeper.join();

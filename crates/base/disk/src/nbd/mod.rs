@@ -42,7 +42,7 @@ mod wire;
 
 use std::path::Path;
 use std::rc::Rc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ordo_rt::Rt;
 
@@ -65,6 +65,12 @@ const CONNECTIONS: usize = 2;
 
 /// Memory for changes that the server may lose (nbd-3).
 const KEPT: u64 = 64 << 20;
+
+/// The machine's clock: a server takes its own time, on other threads, whatever the executor's clock says.
+#[expect(clippy::disallowed_methods, reason = "a server is outside of every run that could be repeated")]
+fn clock() -> Instant {
+    Instant::now()
+}
 
 /// How to use an export. What the address says as a parameter goes before.
 #[derive(Clone, Debug, Default)]

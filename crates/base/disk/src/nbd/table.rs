@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
 
-use super::NbdGone;
 use super::handshake::Export;
 use super::kept::{Kept, Piece, What, weight};
 use super::wire::{Message, Send};
+use super::{NbdGone, clock};
 use crate::ReadPart;
 use crate::engine::work::{Done, Fault, Work};
 
@@ -131,7 +131,7 @@ impl Table {
             own_failed: None,
             replays: FxHashMap::default(),
             done: Vec::new(),
-            progress: Instant::now(),
+            progress: clock(),
             answered: false,
             why: String::new(),
         }

@@ -3,10 +3,10 @@
 use std::io::{self, Read, Write};
 use std::time::{Duration, Instant};
 
-use super::NbdError;
 use super::handshake::{self, Export};
 use super::stream::Stream;
 use super::url::Url;
+use super::{NbdError, clock};
 
 /// How long a server may let a second connection wait: one that serves only one at a time accepts it never.
 const PATIENCE_WITH_MORE: Duration = Duration::from_secs(2);
@@ -26,7 +26,7 @@ impl Target {
 
     /// One connection, past its handshake.
     fn open(&self, patience: Duration) -> Result<(Stream, Export), NbdError> {
-        let until = Instant::now() + patience;
+        let until = clock() + patience;
         let mut stream = Stream::connect(&self.url.place, patience)?;
         let both = handshake::greet(&mut Hurry { stream: &mut stream, until })?;
         let export = handshake::choose(&mut Hurry { stream: &mut stream, until }, both, &self.url.export)?;
@@ -56,7 +56,7 @@ struct Hurry<'a> {
 
 impl Hurry<'_> {
     fn hurry(&self) -> io::Result<()> {
-        let left = self.until.saturating_duration_since(Instant::now());
+        let left = self.until.saturating_duration_since(clock());
         if left.is_zero() {
             return Err(io::Error::new(io::ErrorKind::TimedOut, "the server is too slow to begin"));
         }
