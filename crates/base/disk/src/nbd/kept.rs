@@ -1,8 +1,8 @@
 //! What a server may still lose: the changes that it has answered and that no answered flush covers.
 //!
 //! The pieces do not overlap: a newer one cuts its range out of the older ones. So they can be sent again in any order,
-//! and at the same time, without an older byte landing over a newer one (nbd-4). The bytes are those of the caller's own
-//! images, shared; a caller that changes its buffer copies it first.
+//! and at the same time, without an older byte landing over a newer one (nbd-4). The bytes are those of the caller's
+//! own images, shared; a caller that changes its buffer copies it first.
 
 use std::collections::BTreeMap;
 
@@ -66,8 +66,8 @@ pub(super) fn weight(parts: &[WritePart]) -> u64 {
 }
 
 impl Kept {
-    /// A write was answered. With `forced` it is durable already, and is kept only where it covers what is not: a server
-    /// that loses the older bytes must not be the one who decides which of the two it had.
+    /// A write was answered. With `forced` it is durable already, and is kept only where it covers what is not: a
+    /// server that loses the older bytes must not be the one who decides which of the two it had.
     pub(super) fn write(&mut self, at: u64, parts: &[WritePart], forced: bool) {
         self.answers += 1;
         let mut place = at;

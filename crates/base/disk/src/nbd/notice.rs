@@ -9,8 +9,8 @@ use std::sync::Arc;
 pub enum NbdGone {
     /// Nothing was answered for too long.
     #[error(
-        "its server has answered nothing for {seconds} s, and is given up: unmount, see to the server, and mount again; \
-         ?timeout=SECONDS in the address waits longer"
+        "its server has answered nothing for {seconds} s, and is given up: unmount, see to the server, and mount \
+         again; ?timeout=SECONDS in the address waits longer"
     )]
     NoAnswer {
         /// The time-out.
