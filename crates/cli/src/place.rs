@@ -9,7 +9,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 /// The prefixes of network block device addresses.
-const URLS: [&[u8]; 2] = [b"nbd://", b"nbd+unix://"];
+const URLS: [&[u8]; 4] = [b"nbd://", b"nbds://", b"nbd+unix://", b"nbds+unix://"];
 
 /// The place of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -128,6 +128,10 @@ mod tests {
     #[test]
     fn an_address_is_an_image_whatever_its_colons() {
         assert_eq!(parse("nbd://host:10809/e:/etc", &[], &[]), pair("nbd://host:10809/e", "/etc"));
+        assert_eq!(
+            parse("nbds://host/e?tls-certificates=/pki&timeout=9:/etc", &[], &[]),
+            pair("nbds://host/e?tls-certificates=/pki&timeout=9", "/etc")
+        );
         assert_eq!(parse("nbd+unix:///?socket=/s:/", &[], &[]), pair("nbd+unix:///?socket=/s", "/"));
         assert_eq!(parse("nbd://host/e", &[], &[]), pair("host", "nbd://host/e"));
     }

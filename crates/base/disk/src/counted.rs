@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use crate::{Disk, DiskError, DiskFuture, DiskInfo, DiskOff, ReadPart, WritePart, write_len};
+use crate::{Disk, DiskError, DiskFuture, DiskInfo, DiskOff, Extent, ReadPart, WritePart, write_len};
 
 /// The requests that a disk received, after merging; not those that the file system made to its queue.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -73,6 +73,10 @@ impl Disk for Counted {
 
     fn discard(&self, at: DiskOff, len: u64) -> DiskFuture<Result<(), DiskError>> {
         self.disk.discard(at, len)
+    }
+
+    fn extents(&self, at: DiskOff, len: u64) -> DiskFuture<Result<Vec<Extent>, DiskError>> {
+        self.disk.extents(at, len)
     }
 }
 

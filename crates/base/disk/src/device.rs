@@ -226,6 +226,24 @@ pub trait Disk {
     fn discard(&self, at: DiskOff, len: u64) -> DiskFuture<Result<(), DiskError>> {
         DiskFuture::now(Err(DiskError::new(DiskOp::Discard, at, len, Cause::Unsupported)))
     }
+
+    /// Where the disk knows of holes and zeros in a range, from `at` on; it may tell a shorter part of it, but not
+    /// nothing. Who copies or searches a whole disk need not read those. A disk that does not know answers
+    /// [`Cause::Unsupported`].
+    fn extents(&self, at: DiskOff, len: u64) -> DiskFuture<Result<Vec<Extent>, DiskError>> {
+        DiskFuture::now(Err(DiskError::new(DiskOp::Read, at, len, Cause::Unsupported)))
+    }
+}
+
+/// A range of a disk whose parts are alike; the ranges of a list lie side by side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// Bytes.
+    pub len: u64,
+    /// It takes no space there.
+    pub hole: bool,
+    /// It reads as zeros.
+    pub zero: bool,
 }
 
 /// The bytes that `parts` of a read carry.

@@ -5,7 +5,7 @@ use std::io;
 use std::path::PathBuf;
 
 use crate::DiskOff;
-use crate::nbd::NbdError;
+use crate::nbd::{NbdError, NbdGone};
 
 /// A failed request: which, where, and why.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -73,6 +73,9 @@ pub enum Cause {
         /// The size in bytes when it was opened.
         size: u64,
     },
+    /// The server of a network block device was given up.
+    #[error(transparent)]
+    Server(#[from] NbdGone),
     /// A write that had to be durable before this one is not.
     #[error("it had to follow another request, which failed: {0}")]
     After(Box<DiskError>),
@@ -115,7 +118,10 @@ impl DiskError {
             Cause::Io(errno) => *errno,
             Cause::NoReserve => Errno::NOSPC.raw_os_error(),
             Cause::ReadOnly | Cause::Taken(_) => Errno::ROFS.raw_os_error(),
-            Cause::Gone { .. } | Cause::PowerCut => Errno::NODEV.raw_os_error(),
+            Cause::Server(NbdGone::NoAnswer { .. }) => Errno::TIMEDOUT.raw_os_error(),
+            Cause::Gone { .. } | Cause::Server(NbdGone::Changed { .. }) | Cause::PowerCut => {
+                Errno::NODEV.raw_os_error()
+            }
             Cause::Unsupported => Errno::OPNOTSUPP.raw_os_error(),
             Cause::OutOfRange { .. } | Cause::Unaligned { .. } | Cause::Rot => Errno::IO.raw_os_error(),
         }

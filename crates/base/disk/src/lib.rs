@@ -34,11 +34,11 @@ mod tests;
 pub use block::{Block, Image, SECTOR};
 pub use copies::{Homeward, KeepsCopies, Stored};
 pub use counted::{Counted, Requests};
-pub use device::{Disk, DiskFuture, DiskInfo, DiskOff, Kind, ReadPart, Tag, WritePart, read_len, write_len};
+pub use device::{Disk, DiskFuture, DiskInfo, DiskOff, Extent, Kind, ReadPart, Tag, WritePart, read_len, write_len};
 pub use error::{Cause, DiskError, DiskOp, OpenError};
 pub use faulty::{Effect, Fault, FaultPlan, Faulty, Injected};
 pub use file::{EngineChoice, FileDisk, FileOptions};
-pub use nbd::{NbdDisk, NbdError, NbdOptions, proto as nbd_proto};
+pub use nbd::{NbdDisk, NbdError, NbdGone, NbdListener, NbdNotice, NbdOptions, proto as nbd_proto};
 pub use overlay::Overlay;
 pub use queue::{Flag, Meaning, Order, Queue, QueueOptions, Scheduler, Stats, Written, all_durable};
 pub use ram::{Frozen, RamDisk};
@@ -53,11 +53,15 @@ use std::rc::Rc;
 /// Opens a disk by name: an address of a network block device, or the path of a file or block device.
 pub fn open(rt: &ordo_rt::Rt, location: impl AsRef<Path>, options: &FileOptions) -> Result<Rc<dyn Disk>, OpenError> {
     let location = location.as_ref();
-    let FileOptions { read_only, volatile_cache, offset, len, .. } = *options;
+    let FileOptions { read_only, volatile_cache, offset, len, ref listener, .. } = *options;
     let Some(url) = location.to_str().filter(|_| NbdDisk::is_url(location)) else {
         return Ok(Rc::new(FileDisk::open(rt, location, options)?));
     };
-    let export = NbdDisk::connect(rt, url, &NbdOptions { read_only, volatile_cache })?;
+    let export = NbdDisk::connect(
+        rt,
+        url,
+        &NbdOptions { read_only, volatile_cache, listener: listener.clone(), ..NbdOptions::default() },
+    )?;
     if offset == 0 && len.is_none() {
         return Ok(Rc::new(export));
     }

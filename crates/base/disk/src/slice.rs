@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use crate::error::{Cause, DiskError, DiskOp};
-use crate::{Disk, DiskFuture, DiskInfo, DiskOff, ReadPart, WritePart, read_len, write_len};
+use crate::{Disk, DiskFuture, DiskInfo, DiskOff, Extent, ReadPart, WritePart, read_len, write_len};
 
 /// The bytes of another disk from `offset` on. Errors report addresses within the part.
 #[derive(Clone)]
@@ -68,6 +68,13 @@ impl Disk for Slice {
     fn discard(&self, at: DiskOff, len: u64) -> DiskFuture<Result<(), DiskError>> {
         match self.place(DiskOp::Discard, at, len) {
             Ok(place) => self.answer(self.whole.discard(place, len)),
+            Err(error) => DiskFuture::now(Err(error)),
+        }
+    }
+
+    fn extents(&self, at: DiskOff, len: u64) -> DiskFuture<Result<Vec<Extent>, DiskError>> {
+        match self.place(DiskOp::Read, at, len) {
+            Ok(place) => self.answer(self.whole.extents(place, len)),
             Err(error) => DiskFuture::now(Err(error)),
         }
     }

@@ -4,6 +4,7 @@
 //! or to the system's log. Errors of calls are returned to their callers, and are not notices.
 
 use crate::{LeaksProgress, UnreadLog};
+use ordo_disk::{NbdListener, NbdNotice};
 use std::fmt;
 use std::sync::Arc;
 
@@ -54,6 +55,8 @@ pub enum Notice {
     Reclaimed(LeaksProgress),
     /// That search ended early, for this reason.
     NotReclaimed(String),
+    /// The connection to the server of the disk is lost, back, or silent.
+    Disk(NbdNotice),
     /// The volume was dropped without an unmount, and was unmounted then. `Err` contains the failure.
     Dropped(Result<(), String>),
 }
@@ -79,6 +82,7 @@ impl Notice {
             | Notice::Reclaimed(_)
             | Notice::MapVoid
             | Notice::WaitsForWriter(_)
+            | Notice::Disk(NbdNotice::Back { .. })
             | Notice::Dropped(Ok(())) => Weight::Note,
             Notice::FromCopy { .. }
             | Notice::LogUnread(_)
@@ -86,6 +90,7 @@ impl Notice {
             | Notice::LogUnreadable(_)
             | Notice::ReadOnly(_)
             | Notice::NotRolledForward
+            | Notice::Disk(NbdNotice::Lost { .. } | NbdNotice::Quiet { .. })
             | Notice::MapDamaged(_) => Weight::Warning,
             _ => Weight::Error,
         }
@@ -144,6 +149,7 @@ impl fmt::Display for Notice {
                 done.inodes_freed, done.frags_freed, done.links_lowered
             ),
             Notice::NotReclaimed(why) => write!(f, "not all leaks of a crash were reclaimed: {why}"),
+            Notice::Disk(notice) => notice.fmt(f),
             Notice::Dropped(Ok(())) => f.write_str("dropped without an unmount; everything was written"),
             Notice::Dropped(Err(why)) => write!(f, "dropped without an unmount, and not all was written: {why}"),
         }
@@ -165,6 +171,12 @@ impl Notices {
     /// Whether there is a listener.
     pub fn is_heard(&self) -> bool {
         self.0.is_some()
+    }
+
+    /// The same for what happens to the connections of disks.
+    pub(crate) fn of_disks(&self) -> NbdListener {
+        let own = self.clone();
+        NbdListener::to(move |notice| own.tell(&Notice::Disk(notice.clone())))
     }
 
     pub(crate) fn tell(&self, notice: &Notice) {

@@ -51,7 +51,7 @@ impl Direct {
         self.unflushed.set(match &work {
             Work::Flush => 0,
             Work::Write { parts, .. } => self.unflushed.get().saturating_add(write_len(parts)),
-            Work::Read { .. } | Work::Punch { .. } => self.unflushed.get(),
+            Work::Read { .. } | Work::Punch { .. } | Work::Extents { .. } => self.unflushed.get(),
         });
         if !short || engine_is_busy || !self.rt.has_one_caller() {
             return Err(work);
@@ -70,7 +70,7 @@ impl Direct {
 
     fn is_short(&self, work: &Work) -> bool {
         let bytes = match work {
-            Work::Read { .. } | Work::Punch { .. } => return false,
+            Work::Read { .. } | Work::Punch { .. } | Work::Extents { .. } => return false,
             Work::Write { parts, .. } => write_len(parts),
             Work::Flush => 0,
         };

@@ -68,6 +68,7 @@ impl Driven {
             Work::Write { parts, .. } => (DiskOp::Write, write_len(parts)),
             Work::Flush => (DiskOp::Flush, 0),
             Work::Punch { len, .. } => (DiskOp::Discard, *len),
+            Work::Extents { len, .. } => (DiskOp::Read, *len),
         };
         if let Err(error) = info.check(op, at, len) {
             return DiskFuture::now(Err(error));
@@ -139,6 +140,7 @@ async fn drive(rt: Rt, engine: Weak<dyn Engine>, watch: ordo_rt::Watch, bell: Rc
 fn cause_of(fault: Fault, size: u64) -> Cause {
     match fault {
         Fault::Ended | Fault::System(Errno::NXIO | Errno::NODEV) => Cause::Gone { size },
+        Fault::Gone(gone) => Cause::Server(gone),
         Fault::System(Errno::OPNOTSUPP) => Cause::Unsupported,
         Fault::System(errno) => Cause::Io(errno.raw_os_error()),
     }

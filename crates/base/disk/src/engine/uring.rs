@@ -84,7 +84,7 @@ impl Pending {
                 let images = parts.iter().map(|part| &part.image);
                 (*at, images.map(|image| Slice { base: image.as_ptr().cast_mut(), len: image.len() }).collect())
             }
-            Work::Flush | Work::Punch { .. } => (0, Vec::new()),
+            Work::Flush | Work::Punch { .. } | Work::Extents { .. } => (0, Vec::new()),
         };
         let left = slices.iter().map(|slice| slice.len as u64).sum();
         Box::new(Pending { work, slices, first: 0, at, left, sender })
@@ -101,6 +101,8 @@ impl Pending {
                 opcode::Writev::new(fd, slices.as_ptr().cast(), count).offset(self.at).rw_flags(flags).build()
             }
             Work::Flush => opcode::Fsync::new(fd).flags(types::FsyncFlags::DATASYNC).build(),
+            // It finds nothing: files are not asked.
+            Work::Extents { .. } => opcode::Nop::new().build(),
             Work::Punch { at, len } => opcode::Fallocate::new(fd, *len).offset(*at).mode(PUNCH.bits() as i32).build(),
         }
     }

@@ -6,7 +6,8 @@ use rustix::fd::BorrowedFd;
 use rustix::fs::{FallocateFlags, fallocate, fdatasync};
 use rustix::io::{Errno, ReadWriteFlags, preadv, pwritev2};
 
-use crate::{Cause, ReadPart, WritePart};
+use crate::nbd::NbdGone;
+use crate::{Cause, Extent, ReadPart, WritePart};
 
 /// The system's limit on buffers in one call (IOV_MAX).
 pub(crate) const IOV_MAX: usize = 1024;
@@ -16,10 +17,26 @@ pub(crate) const PUNCH: FallocateFlags = FallocateFlags::PUNCH_HOLE.union(Falloc
 
 /// A request to a file or a server; offsets are those of the file or the export.
 pub(crate) enum Work {
-    Read { at: u64, parts: Vec<ReadPart> },
-    Write { at: u64, parts: Vec<WritePart>, fua: bool },
+    Read {
+        at: u64,
+        parts: Vec<ReadPart>,
+    },
+    Write {
+        at: u64,
+        parts: Vec<WritePart>,
+        fua: bool,
+    },
     Flush,
-    Punch { at: u64, len: u64 },
+    Punch {
+        at: u64,
+        len: u64,
+    },
+    /// Where are holes? Only servers are asked.
+    Extents {
+        at: u64,
+        len: u64,
+        found: Vec<Extent>,
+    },
 }
 
 /// The completed work, with its buffers.
@@ -31,6 +48,8 @@ pub(crate) enum Fault {
     System(Errno),
     /// The file ended within the range, although it was long enough when it was opened.
     Ended,
+    /// The server was given up.
+    Gone(NbdGone),
 }
 
 impl From<Errno> for Fault {
@@ -48,6 +67,14 @@ impl Work {
         }
     }
 
+    /// The answer to the question for holes.
+    pub(crate) fn into_extents(self) -> Result<Vec<Extent>, Cause> {
+        match self {
+            Work::Extents { found, .. } => Ok(found),
+            _ => Err(Cause::Unsupported),
+        }
+    }
+
     /// It is answered when the disk has made something durable.
     pub(crate) fn is_barrier(&self) -> bool {
         matches!(self, Work::Flush | Work::Write { fua: true, .. })
@@ -60,6 +87,7 @@ impl Work {
             Work::Write { at, parts, fua } => write(fd, *at, parts, *fua)?,
             Work::Flush => retry(|| fdatasync(fd))?,
             Work::Punch { at, len } => retry(|| fallocate(fd, PUNCH, *at, *len))?,
+            Work::Extents { .. } => return Err(Errno::OPNOTSUPP.into()),
         }
         Ok(self)
     }

@@ -26,6 +26,7 @@ use crate::engine::direct::Direct;
 use crate::engine::work::Work;
 use crate::engine::{Driven, Engine, pool, uring};
 use crate::error::OpenError;
+use crate::nbd::NbdListener;
 use crate::{Cause, Disk, DiskError, DiskFuture, DiskInfo, DiskOff, ReadPart, WritePart};
 use lock::Locked;
 use open::{Opened, open_disk, size_of};
@@ -48,6 +49,8 @@ pub struct FileOptions {
     pub even_if_used: bool,
     /// What makes the system calls.
     pub engine: EngineChoice,
+    /// Who is told what happens to the connection of a network block device.
+    pub listener: NbdListener,
 }
 
 /// What makes the system calls.

@@ -4,14 +4,18 @@ use std::io::{Read, Write};
 
 use super::NbdError;
 use super::proto::{
-    FLAG_FIXED_NEWSTYLE, FLAG_NO_ZEROES, FLAG_READ_ONLY, FLAG_SEND_FLUSH, FLAG_SEND_FUA, FLAG_SEND_TRIM,
-    INFO_BLOCK_SIZE, INFO_EXPORT, MAGIC, OPT_EXPORT_NAME, OPT_GO, OPTION_MAGIC, OPTION_REPLY_MAGIC, REP_ACK,
-    REP_ERR_UNSUP, REP_ERROR, REP_INFO,
+    BASE_ALLOCATION, FLAG_CAN_MULTI_CONN, FLAG_FIXED_NEWSTYLE, FLAG_NO_ZEROES, FLAG_READ_ONLY, FLAG_SEND_FLUSH,
+    FLAG_SEND_FUA, FLAG_SEND_TRIM, FLAG_SEND_WRITE_ZEROES, INFO_BLOCK_SIZE, INFO_EXPORT, MAGIC, OPT_EXPORT_NAME,
+    OPT_GO, OPT_SET_META_CONTEXT, OPT_STRUCTURED_REPLY, OPTION_MAGIC, OPTION_REPLY_MAGIC, REP_ACK, REP_ERR_UNSUP,
+    REP_ERROR, REP_INFO, REP_META_CONTEXT,
 };
 use crate::block::SECTOR;
 
 /// The longest option reply that is read (nbd-2); no reply that we request is longer.
 const REPLY_MAX: u32 = 64 * 1024;
+
+/// The most replies to one option.
+const REPLIES_MAX: u32 = 1024;
 
 /// What the server exports.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,61 +24,126 @@ pub(super) struct Export {
     flags: u16,
     pub(super) sector: u32,
     pub(super) max_transfer: u32,
+    /// Replies come in chunks.
+    pub(super) structured: bool,
+    /// The number of the context that tells holes, on this connection.
+    pub(super) allocation: Option<u32>,
 }
 
 impl Export {
     /// The defaults of a server that reports no block sizes.
     fn new(size: u64, flags: u16) -> Export {
-        Export { size, flags, sector: SECTOR as u32, max_transfer: 1 << 20 }
+        let (sector, max_transfer) = (SECTOR as u32, 1 << 20);
+        Export { size, flags, sector, max_transfer, structured: false, allocation: None }
+    }
+
+    fn has(&self, flag: u16) -> bool {
+        self.flags & flag != 0
     }
 
     pub(super) fn is_read_only(&self) -> bool {
-        self.flags & FLAG_READ_ONLY != 0
+        self.has(FLAG_READ_ONLY)
     }
 
     pub(super) fn can_flush(&self) -> bool {
-        self.flags & FLAG_SEND_FLUSH != 0
+        self.has(FLAG_SEND_FLUSH)
     }
 
     pub(super) fn can_force(&self) -> bool {
-        self.flags & FLAG_SEND_FUA != 0
+        self.has(FLAG_SEND_FUA)
     }
 
     pub(super) fn can_trim(&self) -> bool {
-        self.flags & FLAG_SEND_TRIM != 0
+        self.has(FLAG_SEND_TRIM)
+    }
+
+    pub(super) fn can_zero(&self) -> bool {
+        self.has(FLAG_SEND_WRITE_ZEROES)
+    }
+
+    /// A flush on one connection covers what was answered on all.
+    pub(super) fn can_share(&self) -> bool {
+        self.has(FLAG_CAN_MULTI_CONN)
+    }
+
+    /// In what the disk of another handshake differs (nbd-7): the field, what it was, and what it is.
+    pub(super) fn difference(&self, now: &Export) -> Option<(&'static str, u64, u64)> {
+        let fields = |export: &Export| {
+            [
+                ("its size", export.size),
+                ("what it can do, as flags,", u64::from(export.flags)),
+                ("its smallest block", u64::from(export.sector)),
+                ("its largest request", u64::from(export.max_transfer)),
+                ("its way to reply", u64::from(export.structured)),
+                ("its knowledge of holes", u64::from(export.allocation.is_some())),
+            ]
+        };
+        let both = fields(self).into_iter().zip(fields(now));
+        both.map(|((what, before), (_, now))| (what, before, now)).find(|(_, before, now)| before != now)
     }
 }
 
-pub(super) fn shake_hands<S: Read + Write>(stream: &mut S, name: &str) -> Result<Export, NbdError> {
+/// The first part: the server's greeting, and our answer. The flags that both sides have.
+pub(super) fn greet<S: Read + Write>(stream: &mut S) -> Result<u16, NbdError> {
     expect("the greeting", take_u64(stream)?, MAGIC)?;
     expect("the style of the handshake", take_u64(stream)?, OPTION_MAGIC)?;
-    let server = take_u16(stream)?;
-    let client = server & (FLAG_FIXED_NEWSTYLE | FLAG_NO_ZEROES);
-    stream.write_all(&u32::from(client).to_be_bytes())?;
-    if server & FLAG_FIXED_NEWSTYLE != 0
-        && let Some(export) = go(stream, name)?
-    {
-        return Ok(export);
+    let both = take_u16(stream)? & (FLAG_FIXED_NEWSTYLE | FLAG_NO_ZEROES);
+    stream.write_all(&u32::from(both).to_be_bytes())?;
+    Ok(both)
+}
+
+/// The last part: the export.
+pub(super) fn choose<S: Read + Write>(stream: &mut S, both: u16, name: &str) -> Result<Export, NbdError> {
+    let (mut structured, mut allocation) = (false, None);
+    if both & FLAG_FIXED_NEWSTYLE != 0 {
+        send_option(stream, OPT_STRUCTURED_REPLY, &[])?;
+        structured = option_reply(stream, OPT_STRUCTURED_REPLY)?.0 == REP_ACK;
+        if structured {
+            allocation = context(stream, name)?;
+        }
+        if let Some(export) = go(stream, name)? {
+            return Ok(Export { structured, allocation, ..export });
+        }
     }
     // The old way: if the name is wrong, the server only closes the connection.
     send_option(stream, OPT_EXPORT_NAME, name.as_bytes())?;
     let (size, flags) = (take_u64(stream)?, take_u16(stream)?);
-    if client & FLAG_NO_ZEROES == 0 {
+    if both & FLAG_NO_ZEROES == 0 {
         stream.read_exact(&mut [0; 124])?;
     }
-    Ok(Export::new(size, flags))
+    Ok(Export { structured, allocation, ..Export::new(size, flags) })
+}
+
+/// Requests the context that tells holes. `None`: the server has none.
+fn context<S: Read + Write>(stream: &mut S, name: &str) -> Result<Option<u32>, NbdError> {
+    let mut ask = with_len(name.as_bytes());
+    ask.extend(1u32.to_be_bytes());
+    ask.extend(with_len(BASE_ALLOCATION.as_bytes()));
+    send_option(stream, OPT_SET_META_CONTEXT, &ask)?;
+    let mut found = None;
+    for _ in 0..REPLIES_MAX {
+        match option_reply(stream, OPT_SET_META_CONTEXT)? {
+            (REP_META_CONTEXT, data) if data.get(4..) == Some(BASE_ALLOCATION.as_bytes()) => {
+                found = field(&data, 0).map(u32::from_be_bytes);
+            }
+            (REP_META_CONTEXT, _) => {}
+            (REP_ACK, _) => return Ok(found),
+            (code, _) if code & REP_ERROR != 0 => return Ok(None),
+            (other, _) => return Err(odd("the kind of an option's reply", other)),
+        }
+    }
+    Err(odd("the number of replies to an option", REPLIES_MAX))
 }
 
 /// Requests the export and its block sizes. `None`: the server does not know this option.
 fn go<S: Read + Write>(stream: &mut S, name: &str) -> Result<Option<Export>, NbdError> {
-    let mut ask = (name.len() as u32).to_be_bytes().to_vec();
-    ask.extend(name.as_bytes());
+    let mut ask = with_len(name.as_bytes());
     ask.extend(1u16.to_be_bytes());
     ask.extend(INFO_BLOCK_SIZE.to_be_bytes());
     send_option(stream, OPT_GO, &ask)?;
     let (mut export, mut blocks) = (None, None);
-    loop {
-        let (kind, data) = option_reply(stream)?;
+    for _ in 0..REPLIES_MAX {
+        let (kind, data) = option_reply(stream, OPT_GO)?;
         match kind {
             REP_ACK => {
                 let found = export.ok_or(NbdError::Protocol { what: "the description of the export", found: 0 })?;
@@ -93,15 +162,16 @@ fn go<S: Read + Write>(stream: &mut S, name: &str) -> Result<Option<Export>, Nbd
             code if code & REP_ERROR != 0 => {
                 return Err(NbdError::Refused { code, text: String::from_utf8_lossy(&data).into_owned() });
             }
-            other => return Err(NbdError::Protocol { what: "the kind of an option's reply", found: other.into() }),
+            other => return Err(odd("the kind of an option's reply", other)),
         }
     }
+    Err(odd("the number of replies to an option", REPLIES_MAX))
 }
 
 fn with_blocks(mut export: Export, blocks: Option<(u32, u32)>) -> Result<Export, NbdError> {
     if let Some((least, most)) = blocks {
         if !least.is_power_of_two() || least > 64 * 1024 {
-            return Err(NbdError::Protocol { what: "the smallest block", found: least.into() });
+            return Err(odd("the smallest block", least));
         }
         export.sector = least.max(SECTOR as u32);
         export.max_transfer = most.max(export.sector);
@@ -109,24 +179,31 @@ fn with_blocks(mut export: Export, blocks: Option<(u32, u32)>) -> Result<Export,
     Ok(export)
 }
 
+fn with_len(bytes: &[u8]) -> Vec<u8> {
+    [&(bytes.len() as u32).to_be_bytes()[..], bytes].concat()
+}
+
 fn send_option(stream: &mut impl Write, option: u32, data: &[u8]) -> Result<(), NbdError> {
     let mut message = OPTION_MAGIC.to_be_bytes().to_vec();
     message.extend(option.to_be_bytes());
-    message.extend((data.len() as u32).to_be_bytes());
-    message.extend(data);
+    message.extend(with_len(data));
     Ok(stream.write_all(&message)?)
 }
 
-fn option_reply(stream: &mut impl Read) -> Result<(u32, Vec<u8>), NbdError> {
+fn option_reply(stream: &mut impl Read, option: u32) -> Result<(u32, Vec<u8>), NbdError> {
     expect("the mark of an option's reply", take_u64(stream)?, OPTION_REPLY_MAGIC)?;
-    let _option = take_u32(stream)?;
+    expect("the option of a reply", take_u32(stream)?.into(), option.into())?;
     let (kind, len) = (take_u32(stream)?, take_u32(stream)?);
     if len > REPLY_MAX {
-        return Err(NbdError::Protocol { what: "the length of an option's reply", found: len.into() });
+        return Err(odd("the length of an option's reply", len));
     }
     let mut data = vec![0; len as usize];
     stream.read_exact(&mut data)?;
     Ok((kind, data))
+}
+
+fn odd(what: &'static str, found: u32) -> NbdError {
+    NbdError::Protocol { what, found: found.into() }
 }
 
 fn expect(what: &'static str, found: u64, wanted: u64) -> Result<(), NbdError> {

@@ -1,39 +1,92 @@
 //! A disk behind a network block device server: `nbd://host[:port]/export`, `nbd+unix:///export?socket=/path`.
+//! docs/nbd.md is the user's page. TLS (`nbds://`) is refused in plain words.
 //!
-//! After the protocol document of the NBD project (doc/proto.md): fixed newstyle handshake, simple replies, flush,
-//! forced writes (FUA) and trim where the server has them. No TLS.
+//! After the protocol document of the NBD project (doc/proto.md): fixed newstyle handshake, simple and structured
+//! replies, flush, forced writes (FUA), trim, zeroes and block status where the server has them.
 //!
-//! N1. A lost connection fails every request in flight and every later one as *gone*. It is not re-established behind
-//!     the caller's back, since the server may have lost what was not flushed.
-//! N2. Lengths that the server reports are bounded before anything is allocated.
+//! N1. A connection that is lost is made again, and what was not answered is sent again, so that nobody above sees it.
+//!     A connection is lost when it ends, and when a reply breaks the protocol, was not asked for, or comes twice.
+//! N2. Lengths that the server reports are bounded before anything is allocated; a reply is believed only inside of
+//!     what its request allows (wire-1).
+//! N3. A server that dies may lose every change that it has answered and that no flush covers. These are kept, and a
+//!     write that finds no memory for its own keeping waits for a flush of ours. A server that offers no flush writes
+//!     through, and a disk whose cache the user calls safe loses nothing: there nothing is kept.
+//! N4. After a loss, what is kept goes first, and nothing else is sent before all of it is answered: a read would find
+//!     old bytes, and a newer write would land under an older one. What is kept does not overlap. A connection is made
+//!     only after the server has ended the old one, or some seconds: what it had still to do could land over a newer
+//!     write. (A server that does not end what it has begun cannot be fenced off; the protocol has no word for that.)
+//! N5. A flush covers what was answered before it was sent, on whichever connection, and is answered only when the
+//!     server has answered it: one that was lost is sent again, after what is kept.
+//! N6. Flushes are sent one at a time. The server drops what it cannot write and tells one flush: that one fails with
+//!     all that wait for it, and after a flush of ours that failed the next one of the caller fails.
+//! N7. The export that comes back is the one that was lost, or the disk is gone: another size, other flags or blocks
+//!     mean another disk, and what is kept must not be written over it.
+//! N8. A server that answers nothing for the time-out is given up: all fails, now and later, with an error that says
+//!     what to do. So nothing waits for ever, unless the user says `timeout=0`.
+//! N9. Several connections only where the server says that they share one cache; they are lost together.
+//!
+//! Requests that overlap and are under way at the same time have no order, as on every [`Disk`].
 //!
 //! A server does not tell who else uses an export: unlike a file, an export cannot be locked from here.
 
 mod handshake;
+mod kept;
 mod link;
+mod notice;
 pub mod proto;
 mod stream;
+mod table;
+mod target;
+mod url;
+mod wire;
 
 use std::path::Path;
 use std::rc::Rc;
+use std::time::{Duration, Instant};
 
 use ordo_rt::Rt;
 
 use crate::engine::Driven;
 use crate::engine::work::Work;
 use crate::error::OpenError;
-use crate::{Disk, DiskError, DiskFuture, DiskInfo, DiskOff, ReadPart, WritePart};
+use crate::{Cause, Disk, DiskError, DiskFuture, DiskInfo, DiskOff, DiskOp, Extent, ReadPart, WritePart};
 use handshake::Export;
-use link::{Link, PATIENCE};
-use stream::{Stream, Url};
+use link::{Link, Manner, PATIENCE};
+pub use notice::{NbdGone, NbdListener, NbdNotice};
+use table::Table;
+use target::Target;
+use url::Url;
 
-/// How to use an export.
+/// How long a server may answer nothing, unless the user says otherwise: an administrator can start it again.
+const TIMEOUT: Duration = Duration::from_secs(120);
+
+/// Connections to a server that can share, unless the user says otherwise.
+const CONNECTIONS: usize = 2;
+
+/// Memory for changes that the server may lose (nbd-3).
+const KEPT: u64 = 64 << 20;
+
+/// The machine's clock: a server takes its own time, on other threads, whatever the executor's clock says.
+#[expect(clippy::disallowed_methods, reason = "a server is outside of every run that could be repeated")]
+fn clock() -> Instant {
+    Instant::now()
+}
+
+/// How to use an export. What the address says as a parameter goes before.
 #[derive(Clone, Debug, Default)]
 pub struct NbdOptions {
     /// Read only, even if the server accepts writes.
     pub read_only: bool,
     /// Overrides what the server reports about its cache: one that offers a flush has a volatile cache.
     pub volatile_cache: Option<bool>,
+    /// How long the server may answer nothing before the disk is given up; zero: for ever. 120 seconds if `None`.
+    pub timeout: Option<Duration>,
+    /// The most connections, from 1 to 16.
+    pub connections: Option<usize>,
+    /// The most memory for changes that the server may still lose, in bytes; 64 MiB if `None`.
+    pub kept: Option<u64>,
+    /// Who is told that the connection is lost and is back.
+    pub listener: NbdListener,
 }
 
 /// Why an export could not be opened.
@@ -43,6 +96,17 @@ pub enum NbdError {
     /// The address is not valid.
     #[error("not an address of the form nbd://host[:port]/export or nbd+unix:///export?socket=/path")]
     Url,
+    /// A parameter of the address is not valid.
+    #[error("the parameter {parameter} of the address: {why}")]
+    Parameter {
+        /// As it stands there.
+        parameter: String,
+        /// What it should be.
+        why: &'static str,
+    },
+    /// The client does not encrypt.
+    #[error("nbds:// asks for TLS, which this client does not have: use nbd:// through a tunnel (ssh -L, stunnel)")]
+    NoTls,
     /// No connection, or it broke.
     #[error(transparent)]
     Io(#[from] std::io::Error),
@@ -78,15 +142,20 @@ impl NbdDisk {
     /// Connects to the export that `url` names. Blocks during the handshake.
     pub fn connect(rt: &Rt, url: &str, options: &NbdOptions) -> Result<NbdDisk, OpenError> {
         let refused = |source| OpenError::Nbd { url: url.into(), source };
-        let parsed = Url::parse(url).ok_or_else(|| refused(NbdError::Url))?;
-        NbdDisk::shake_hands(rt, &parsed, options).map_err(refused)
+        let parsed = Url::parse(url).map_err(refused)?;
+        NbdDisk::shake_hands(rt, parsed, options).map_err(refused)
     }
 
-    fn shake_hands(rt: &Rt, url: &Url, options: &NbdOptions) -> Result<NbdDisk, NbdError> {
-        let mut stream = Stream::connect(&url.place)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        let export = handshake::shake_hands(&mut stream, &url.export)?;
-        stream.set_read_timeout(None)?;
+    fn shake_hands(rt: &Rt, url: Url, options: &NbdOptions) -> Result<NbdDisk, NbdError> {
+        let asked = options.timeout.map(|limit| (!limit.is_zero()).then_some(limit));
+        let manner = Manner {
+            timeout: url.timeout.or(asked).unwrap_or(Some(TIMEOUT)),
+            connections: url.connections.or(options.connections).unwrap_or(CONNECTIONS),
+            listener: options.listener.clone(),
+        };
+        let target = Target::new(url)?;
+        let lanes = target.open_all(manner.connections, PATIENCE)?;
+        let export = lanes[0].1.clone();
         let info = DiskInfo {
             size: export.size - export.size % u64::from(export.sector),
             sector: export.sector,
@@ -97,13 +166,16 @@ impl NbdDisk {
             immediate: false,
             times_only: false,
         };
-        let driven = Driven::new(rt, Rc::new(Link::new(stream)?), None)?;
+        let keeps = export.can_flush() && info.volatile_cache && !info.read_only;
+        let table = Table::new(export.clone(), keeps, options.kept.unwrap_or(KEPT));
+        let driven = Driven::new(rt, Rc::new(Link::new(target, lanes, table, manner)?), None)?;
         Ok(NbdDisk(Rc::new(Shared { info, export, driven })))
     }
 
     /// True if `location` is an address of this kind and not a path.
     pub fn is_url(location: &Path) -> bool {
-        location.to_str().is_some_and(|text| text.starts_with("nbd://") || text.starts_with("nbd+unix://"))
+        const SCHEMES: [&str; 4] = ["nbd://", "nbds://", "nbd+unix://", "nbds+unix://"];
+        location.to_str().is_some_and(|text| SCHEMES.iter().any(|scheme| text.starts_with(scheme)))
     }
 }
 
@@ -137,10 +209,19 @@ impl Disk for NbdDisk {
 
     fn discard(&self, at: DiskOff, len: u64) -> DiskFuture<Result<(), DiskError>> {
         if !self.0.export.can_trim() || u32::try_from(len).is_err() {
-            let error = DiskError::new(crate::DiskOp::Discard, at, len, crate::Cause::Unsupported);
-            return DiskFuture::now(Err(error));
+            return DiskFuture::now(Err(DiskError::new(DiskOp::Discard, at, len, Cause::Unsupported)));
         }
         self.0.driven.ask(&self.0.info, at, Work::Punch { at: at.0, len }, |_| Ok(()))
+    }
+
+    fn extents(&self, at: DiskOff, len: u64) -> DiskFuture<Result<Vec<Extent>, DiskError>> {
+        if self.0.export.allocation.is_none() {
+            return DiskFuture::now(Err(DiskError::new(DiskOp::Read, at, len, Cause::Unsupported)));
+        }
+        // The protocol's lengths have 32 bits.
+        let len = len.min(u64::from(u32::MAX) + 1 - u64::from(self.0.info.sector));
+        let work = Work::Extents { at: at.0, len, found: Vec::new() };
+        self.0.driven.ask(&self.0.info, at, work, Work::into_extents)
     }
 }
 

@@ -1,78 +1,52 @@
-//! The address of an export, and a connection of either kind.
+//! A connection of either kind.
 
-use std::io::{self, Read, Write};
-use std::net::{Shutdown, TcpStream};
+use std::io::{self, IoSlice, Read, Write};
+use std::net::{Shutdown, TcpStream, ToSocketAddrs};
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::Path;
 use std::time::Duration;
 
-use super::proto::PORT;
+use rustix::fd::AsFd;
+use rustix::net::sockopt::{
+    Timeout, set_socket_keepalive, set_socket_timeout, set_tcp_keepcnt, set_tcp_keepidle, set_tcp_keepintvl,
+    set_tcp_user_timeout,
+};
+use rustix::net::{AddressFamily, SendAncillaryBuffer, SendFlags, SocketAddrUnix, SocketFlags, SocketType, sendmsg};
 
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Url {
-    pub(super) place: Endpoint,
-    pub(super) export: String,
-}
+use super::url::Endpoint;
 
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Endpoint {
-    Tcp(String, u16),
-    Unix(PathBuf),
-}
+/// A peer that the network does not reach for so long counts as lost: a machine that is gone says nothing.
+const SILENCE: Duration = Duration::from_secs(30);
 
-impl Url {
-    pub(super) fn parse(url: &str) -> Option<Url> {
-        if let Some(rest) = url.strip_prefix("nbd+unix://") {
-            let (export, socket) = rest.split_once("?socket=")?;
-            let place = Endpoint::Unix(decode(socket)?.into());
-            return Some(Url { place, export: decode(export.strip_prefix('/').unwrap_or(export))? });
-        }
-        let (place, export) = url.strip_prefix("nbd://")?.split_once('/').unwrap_or((url.strip_prefix("nbd://")?, ""));
-        // An IPv6 address stands in brackets, since it contains colons.
-        let (host, port) = match place.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
-            Some((host, "")) => (host, None),
-            Some((host, port)) => (host, Some(port.strip_prefix(':')?)),
-            None => place.split_once(':').map_or((place, None), |(host, port)| (host, Some(port))),
-        };
-        let port = port.map_or(Some(PORT), |port| port.parse().ok())?;
-        (!host.is_empty()).then_some(())?;
-        Some(Url { place: Endpoint::Tcp(host.into(), port), export: decode(export)? })
-    }
-}
-
-/// Undoes percent encoding.
-fn decode(text: &str) -> Option<String> {
-    let mut bytes = text.bytes();
-    let mut out = Vec::new();
-    while let Some(byte) = bytes.next() {
-        out.push(match byte {
-            b'%' => {
-                let digit = |byte: Option<u8>| char::from(byte?).to_digit(16);
-                (digit(bytes.next())? * 16 + digit(bytes.next())?) as u8
-            }
-            other => other,
-        });
-    }
-    String::from_utf8(out).ok()
-}
-
-/// A connection.
+/// A connection; clones by [`Stream::try_clone`] are handles of the same one.
 pub(super) enum Stream {
     Tcp(TcpStream),
     Unix(UnixStream),
 }
 
 impl Stream {
-    pub(super) fn connect(place: &Endpoint) -> io::Result<Stream> {
-        match place {
+    /// Connects, and waits at most `patience` for that.
+    pub(super) fn connect(place: &Endpoint, patience: Duration) -> io::Result<Stream> {
+        let stream = match place {
+            Endpoint::Unix(path) => Stream::Unix(connect_unix(path, patience)?),
             Endpoint::Tcp(host, port) => {
-                let stream = TcpStream::connect((host.as_str(), *port))?;
+                let mut failed = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
+                let connected = (host.as_str(), *port).to_socket_addrs()?.find_map(|address| {
+                    TcpStream::connect_timeout(&address, patience).map_err(|error| failed = error).ok()
+                });
+                let stream = connected.ok_or(failed)?;
                 // A request held back until more data comes would be held forever: we wait for its reply.
                 stream.set_nodelay(true)?;
-                Ok(Stream::Tcp(stream))
+                set_socket_keepalive(&stream, true)?;
+                set_tcp_keepidle(&stream, SILENCE / 2)?;
+                set_tcp_keepintvl(&stream, SILENCE / 6)?;
+                set_tcp_keepcnt(&stream, 3)?;
+                set_tcp_user_timeout(&stream, SILENCE.as_millis() as u32)?;
+                Stream::Tcp(stream)
             }
-            Endpoint::Unix(path) => Ok(Stream::Unix(UnixStream::connect(path)?)),
-        }
+        };
+        stream.set_timeout(Some(patience))?;
+        Ok(stream)
     }
 
     pub(super) fn try_clone(&self) -> io::Result<Stream> {
@@ -82,10 +56,11 @@ impl Stream {
         })
     }
 
-    pub(super) fn set_read_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
+    /// The most that a read or a write may wait.
+    pub(super) fn set_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
         match self {
-            Stream::Tcp(stream) => stream.set_read_timeout(timeout),
-            Stream::Unix(stream) => stream.set_read_timeout(timeout),
+            Stream::Tcp(stream) => stream.set_read_timeout(timeout).and_then(|()| stream.set_write_timeout(timeout)),
+            Stream::Unix(stream) => stream.set_read_timeout(timeout).and_then(|()| stream.set_write_timeout(timeout)),
         }
     }
 
@@ -96,6 +71,14 @@ impl Stream {
             Stream::Unix(stream) => stream.shutdown(how),
         };
     }
+}
+
+/// With a bound: a server that accepts nobody lets the next one wait.
+fn connect_unix(path: &Path, patience: Duration) -> io::Result<UnixStream> {
+    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+    set_socket_timeout(&socket, Timeout::Send, Some(patience))?;
+    rustix::net::connect(&socket, &SocketAddrUnix::new(path)?)?;
+    Ok(socket.into())
 }
 
 impl Read for Stream {
@@ -109,9 +92,13 @@ impl Read for Stream {
 
 impl Write for Stream {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.write_vectored(&[IoSlice::new(bytes)])
+    }
+
+    fn write_vectored(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
         match self {
-            Stream::Tcp(stream) => stream.write(bytes),
-            Stream::Unix(stream) => stream.write(bytes),
+            Stream::Tcp(stream) => send(stream, slices),
+            Stream::Unix(stream) => send(stream, slices),
         }
     }
 
@@ -120,22 +107,23 @@ impl Write for Stream {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// Without the signal that would end a program which uses this as a library.
+fn send(socket: &impl AsFd, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+    Ok(sendmsg(socket, slices, &mut SendAncillaryBuffer::default(), SendFlags::NOSIGNAL)?)
+}
 
-    #[test]
-    fn addresses_are_taken_apart() {
-        let tcp = |host: &str, port, export: &str| {
-            Some(Url { place: Endpoint::Tcp(host.into(), port), export: export.into() })
-        };
-        assert_eq!(Url::parse("nbd://host/disk"), tcp("host", PORT, "disk"));
-        assert_eq!(Url::parse("nbd://host:99"), tcp("host", 99, ""));
-        assert_eq!(Url::parse("nbd://[::1]:99/a%20b/c"), tcp("::1", 99, "a b/c"));
-        let unix = Url { place: Endpoint::Unix("/run/nbd sock".into()), export: "x".into() };
-        assert_eq!(Url::parse("nbd+unix:///x?socket=/run/nbd%20sock"), Some(unix));
-        for bad in ["nbd://", "nbd://:99/x", "nbd://h:port/", "nbd+unix:///x", "nbd://h/%zz", "http://h/"] {
-            assert_eq!(Url::parse(bad), None, "{bad}");
+/// Writes all of these, in as few system calls as it takes.
+pub(super) fn write_all(stream: &mut Stream, mut slices: &mut [IoSlice<'_>]) -> io::Result<()> {
+    IoSlice::advance_slices(&mut slices, 0); // skips empty ones
+    while !slices.is_empty() {
+        // The system's limit on buffers in one call.
+        let most = slices.len().min(1024);
+        match stream.write_vectored(&slices[..most]) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(done) => IoSlice::advance_slices(&mut slices, done),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
         }
     }
+    Ok(())
 }

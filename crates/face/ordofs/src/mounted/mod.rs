@@ -89,6 +89,7 @@ impl Mounted {
             read_only: options.read_only,
             direct: options.direct,
             volatile_cache: options.volatile_cache,
+            listener: options.notices.of_disks(),
             ..FileOptions::default()
         };
         let mut located = claim::located_direct(rt, spec, &file, true)?;
