@@ -28,6 +28,7 @@ mod report;
 mod rescued;
 mod resized;
 mod sim;
+mod sweeps;
 mod tools;
 mod toured;
 mod tuned;
