@@ -84,6 +84,10 @@ enum Command {
     #[cfg(feature = "laboratory")]
     Crash(crash::Args),
     #[cfg(feature = "laboratory")]
+    Fuzz(fuzz::Args),
+    #[cfg(feature = "laboratory")]
+    Merge(merge::Args),
+    #[cfg(feature = "laboratory")]
     Trace(trace::Args),
     #[cfg(feature = "laboratory")]
     Report(report::Args),
@@ -159,6 +163,10 @@ impl Cli {
             Command::Paper(args) => paper::run(args),
             #[cfg(feature = "laboratory")]
             Command::Crash(args) => crash::run(args),
+            #[cfg(feature = "laboratory")]
+            Command::Fuzz(args) => fuzz::run(args),
+            #[cfg(feature = "laboratory")]
+            Command::Merge(args) => merge::run(args),
             #[cfg(feature = "laboratory")]
             Command::Trace(args) => trace::run(args),
             #[cfg(feature = "laboratory")]

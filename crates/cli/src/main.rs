@@ -8,7 +8,8 @@
 //!   `rescue` copies what is left of a damaged volume;
 //! - arguments: `mount_options`, `layout`, `scheme_set`, `size`, `moment`, `glob`; `complete` answers shells;
 //! - the laboratory: `bench` and `demo` run real work, `made` says how a document was made, `plain` reads compressed
-//!   text, `strace` takes what strace wrote for a file trace, `responses` prints response times;
+//!   text, `strace` takes what strace wrote for a file trace, `responses` prints response times,
+//!   `sweep` divides work among machines and joins the results;
 //! - what is printed: `listing`, `out`, `text`, `progress`, and `messages`, the events of a mounted volume; `interrupt`
 //!   handles signals.
 #![forbid(unsafe_code)]
@@ -50,6 +51,8 @@ mod size;
 mod stored;
 #[cfg(feature = "laboratory")]
 mod strace;
+#[cfg(feature = "laboratory")]
+mod sweep;
 mod text;
 mod walk;
 

@@ -77,8 +77,8 @@ impl MachineOf {
 }
 
 impl Job {
-    /// Runs it once, on an empty volume or directory.
-    pub(crate) fn run(&self, bed: &Bed, run: u32) -> anyhow::Result<Vec<Row>> {
+    /// Runs it once, on an empty volume or directory; the seed is for a modelled drive.
+    pub(crate) fn run(&self, bed: &Bed, seed: u64) -> anyhow::Result<Vec<Row>> {
         let rt = Rt::real_time();
         let (scheme, phases) = match bed {
             Bed::Ram => self.on_volume(&rt, Fresh::in_ram(&rt, self.size, &self.options, self.has_own_log())?)?,
@@ -91,7 +91,7 @@ impl Job {
             Bed::Erase(_) if self.has_own_log() => return Err(usage("log=separate: erase:PLACE has no second disk")),
             Bed::Erase(place) => self.on_volume(&rt, Fresh::over(&rt, place, self.size, &self.options)?)?,
             Bed::Dir(path) => self.in_directory(&rt, path)?,
-            Bed::Sim(drive) => self.on_model(drive, run)?,
+            Bed::Sim(drive) => self.on_model(drive, seed)?,
         };
         Ok(ordo_workload::rows(&scheme, &self.workload, &bed.to_string(), &phases))
     }
@@ -101,7 +101,7 @@ impl Job {
     }
 
     /// Runs in virtual time: the same run gives the same rows, to the last digit.
-    fn on_model(&self, drive: &str, run: u32) -> anyhow::Result<(String, Vec<PhaseResult>)> {
+    fn on_model(&self, drive: &str, seed: u64) -> anyhow::Result<(String, Vec<PhaseResult>)> {
         let scheme = self.options.scheme.clone().unwrap_or_else(|| ordofs::DEFAULT_SCHEME.to_owned());
         let machine = self.machine_for(drive, &scheme);
         let outcome = ordo_lab::Run {
@@ -115,7 +115,7 @@ impl Job {
             users: self.users,
             start: Start::of(&self.workload),
             size: Some(self.size.bytes),
-            seed: u64::from(run),
+            seed,
             services: false,
         }
         .run()

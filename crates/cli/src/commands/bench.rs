@@ -1,18 +1,21 @@
 //! `ordo bench`
 
+use super::merge::Whole;
 use crate::bench::bed::{Bed, NewSize};
 use crate::bench::job::{Job, MachineOf};
 use crate::bench::medians::{Median, medians};
 use crate::layout::{self, LayoutArg};
 use crate::made::{Made, Told};
 use crate::mount_options;
-use crate::out::{Outcome, Status, print, usage};
+use crate::out::{Out, Outcome, Status, print, usage};
 use crate::scheme_set::SchemeSet;
+use crate::sweep::{self, Done, Kind, UnitThere, parameters};
 use crate::{size, text};
 use indicatif::ProgressBar;
 use ordo_lab::Promised;
 use ordo_workload::{Params, Row};
 use ordofs::MountOptions;
+use serde_json::Value;
 use std::collections::BTreeSet;
 use std::io::IsTerminal;
 use std::time::Duration;
@@ -24,6 +27,9 @@ use std::time::Duration;
 /// promises. With several users each run has one row, because the phases of different users
 /// overlap. When several schemes are compared in memory, each workload first runs once unmeasured, so that the first
 /// scheme does not pay for allocating the memory.
+///
+/// In a sweep (--jsonl) a unit is one run of a workload under a scheme, and --seed is added to the number of the run,
+/// which seeds a run on a modelled drive. What was measured on a real disk is kept with the times.
 ///
 /// --layout lfs, or lfs among the schemes, runs on a log-structured volume. Its rows also say how many segments were
 /// cleaned, and the write cost: bytes written and bytes that the cleaner read, over bytes of new file data.
@@ -77,6 +83,8 @@ pub(crate) struct Args {
     /// modelled drive]
     #[arg(long, value_parser = size::parse)]
     bsize: Option<u64>,
+    #[command(flatten)]
+    sweep: sweep::Args,
     /// One JSON list
     #[arg(long)]
     json: bool,
@@ -84,7 +92,11 @@ pub(crate) struct Args {
 
 /// Runs everything, one run of each before the second of any: a disturbance of the machine then affects all alike.
 pub(crate) fn run(args: &Args) -> Outcome {
+    args.sweep.needs_file()?;
     let jobs = jobs(args)?;
+    if args.sweep.jsonl.is_some() {
+        return swept(args, &jobs);
+    }
     let bar = match std::io::stderr().is_terminal() {
         true => ProgressBar::new_spinner(),
         false => ProgressBar::hidden(),
@@ -95,11 +107,11 @@ pub(crate) fn run(args: &Args) -> Outcome {
         for (at, job) in jobs.iter().enumerate() {
             if run == 1 && is_first_of_several(&jobs, at) && matches!(args.disk, Bed::Ram) {
                 bar.set_message(format!("warming up: {}", job.workload));
-                job.run(&args.disk, run)?;
+                job.run(&args.disk, args.seed(run))?;
             }
             let scheme = job.options.scheme.as_deref().unwrap_or_default();
             bar.set_message(format!("run {run} of {}: {} {scheme}", args.runs, job.workload));
-            rows.extend(job.run(&args.disk, run)?);
+            rows.extend(job.run(&args.disk, args.seed(run))?);
         }
     }
     bar.finish_and_clear();
@@ -107,6 +119,88 @@ pub(crate) fn run(args: &Args) -> Outcome {
         if args.json { out.json(&told(args, &jobs, &rows)) } else { out.bytes(table(&rows, args.runs > 1).as_bytes()) }
     })?;
     Ok(Status::DONE)
+}
+
+impl Args {
+    /// The seed of a run.
+    fn seed(&self, run: u32) -> u64 {
+        self.sweep.seed.wrapping_add(run.into())
+    }
+}
+
+/// Runs the units of the shard: every run of every job.
+fn swept(args: &Args, jobs: &[Job]) -> Outcome {
+    let of = |unit: u64| (1 + (unit / jobs.len() as u64) as u32, &jobs[(unit % jobs.len() as u64) as usize]);
+    let name = |unit: u64| {
+        let (run, job) = of(unit);
+        format!("{} {}, run {run}", job.workload, job.options.scheme.as_deref().unwrap_or("here"))
+    };
+    let one = |unit: u64| {
+        let (run, job) = of(unit);
+        let rows = job.run(&args.disk, args.seed(run))?;
+        match args.disk {
+            Bed::Sim(_) => Done::new(&rows, 0),
+            _ => {
+                // Only the amount of work is the same each time.
+                let did = rows.iter().map(|row| serde_json::json!({ "phase": row.phase, "ops": row.ops }));
+                Ok(Done::new(&did.collect::<Vec<_>>(), 0)?.with_time("rows", serde_json::to_value(&rows)?))
+            }
+        }
+    };
+    let work = sweep::Work {
+        kind: Kind::Bench,
+        parameters: parameters([
+            ("scheme", args.scheme.clone().into()),
+            ("layout", args.layout.map(|layout| format!("{layout:?}")).into()),
+            ("workload", args.workload.clone().into()),
+            ("disk", args.disk.to_string().into()),
+            ("users", args.users.into()),
+            ("runs", args.runs.into()),
+            ("machine", args.machine.map(|machine| format!("{machine:?}")).into()),
+            ("set", args.set.clone().into()),
+            ("param", args.param.clone().into()),
+            ("size", args.size.into()),
+            ("bsize", args.bsize.into()),
+        ]),
+        units: jobs.len() as u64 * u64::from(args.runs),
+        name: &name,
+        one: &one,
+    };
+    // One at a time: runs beside each other would measure each other.
+    args.sweep.run(&work, 1)
+}
+
+/// Runs, joined.
+#[derive(Default)]
+pub(crate) struct Benches {
+    rows: Vec<Row>,
+    /// The rows are the same each time.
+    of_model: bool,
+}
+
+impl Whole for Benches {
+    fn add(&mut self, unit: &UnitThere) -> anyhow::Result<()> {
+        match unit.times.get("rows") {
+            Some(rows) => self.rows.extend(serde_json::from_value::<Vec<Row>>(rows.clone())?),
+            // Of a measurement whose times were left out there is nothing to show.
+            None => {
+                if let Ok(rows) = unit.parsed::<Vec<Row>>() {
+                    self.of_model = true;
+                    self.rows.extend(rows);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn json(&mut self, times: bool) -> anyhow::Result<Value> {
+        let rows: &[Row] = if times || self.of_model { &self.rows } else { &[] };
+        Ok(serde_json::json!({ "rows": rows }))
+    }
+
+    fn show(&mut self, out: &mut Out) -> anyhow::Result<()> {
+        out.bytes(table(&self.rows, true).as_bytes())
+    }
 }
 
 /// The rows as a document: the first says how all were made, and the first of each scheme what it promises.

@@ -19,6 +19,8 @@ pub(crate) mod df;
 pub(crate) mod disks;
 pub(crate) mod find;
 pub(crate) mod fsck;
+#[cfg(feature = "laboratory")]
+pub(crate) mod fuzz;
 pub(crate) mod getfacl;
 pub(crate) mod getfattr;
 pub(crate) mod hash;
@@ -27,6 +29,8 @@ pub(crate) mod lines;
 pub(crate) mod ln;
 pub(crate) mod ls;
 pub(crate) mod man;
+#[cfg(feature = "laboratory")]
+pub(crate) mod merge;
 pub(crate) mod mkdir;
 pub(crate) mod mkfs;
 pub(crate) mod mount;

@@ -3,30 +3,37 @@
 mod features;
 
 use crate::bench::bed::drive_says;
+use crate::commands::merge::Whole;
 use crate::commands::trace::a_create;
 use crate::made::{Made, Told};
-use crate::out::{Outcome, Status, print, usage};
+use crate::out::{Out, Outcome, Status, print, usage};
+use crate::sweep::{self, Done, Kind, UnitThere, parameters};
 use crate::text;
 use indicatif::{ProgressBar, ProgressStyle};
 use ordo_lab::paper::document::{Figure, Story, Table, Verdict};
 use ordo_lab::paper::{
     Document, FEATURES, PAPERS, Paper, features_alone, judge_crashes_of_aj, judge_features, run as run_paper, systems,
 };
+use serde_json::Value;
 use std::io::IsTerminal;
 
 /// Runs the experiments of a paper again and shows our results beside the paper's
 ///
 /// Everything runs on a modelled machine in virtual time: the same numbers each time, on every machine. Each claim of
 /// the paper is judged: + it holds, - it does not, . nothing was measured for it. Exit status 1 if a claim that was
-/// measured does not hold, unless --json asks for the document alone.
+/// measured does not hold, unless --json asks for the document alone. In a sweep (--jsonl) each paper is a unit, and
+/// --seed changes nothing: the papers have seeds of their own.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  ordo paper list\n  ordo paper features\n  ordo paper recovery\n  ordo paper write-cost --json > cost.json; ordo report cost.json\n  ordo paper mup1994\n  ordo paper mup1994 --json > mup1994.json\n  ordo paper aj"
+    after_help = "Examples:\n  ordo paper list\n  ordo paper features\n  ordo paper recovery\n  ordo paper write-cost --json > cost.json; ordo report cost.json\n  ordo paper mup1994\n  ordo paper mup1994 --json > mup1994.json\n  ordo paper aj\n  \
+    ordo paper mup1994 lvc1995 aj recovery --shard 2/4 --jsonl 2.jsonl"
 )]
 pub(crate) struct Args {
     /// Papers, or list
     #[arg(value_name = "KEY", default_value = "list")]
     keys: Vec<String>,
+    #[command(flatten)]
+    sweep: sweep::Args,
     /// One JSON document
     #[arg(long)]
     json: bool,
@@ -42,6 +49,10 @@ pub(crate) fn run(args: &Args) -> Outcome {
             return Err(usage(format!("no paper called {key:?}; ordo paper list names them")));
         }
     }
+    args.sweep.needs_file()?;
+    if args.sweep.jsonl.is_some() {
+        return swept(args);
+    }
     let documents = args.keys.iter().map(|key| document(key)).collect::<anyhow::Result<Vec<_>>>()?;
     match (&documents[..], args.json) {
         ([one], true) => print(|out| out.json(&told(one)))?,
@@ -50,6 +61,39 @@ pub(crate) fn run(args: &Args) -> Outcome {
     }
     let broken = documents.iter().flat_map(|document| &document.claims).any(|claim| claim.tested && !claim.holds);
     Ok(if broken && !args.json { Status(1) } else { Status::DONE })
+}
+
+/// Runs the papers of the shard as a sweep. A claim that does not hold is a result, and no violation.
+fn swept(args: &Args) -> Outcome {
+    let key = |unit: u64| args.keys[unit as usize].clone();
+    let one = |unit: u64| Done::new(&document(&key(unit))?, 0);
+    let work = sweep::Work {
+        kind: Kind::Paper,
+        parameters: parameters([("papers", args.keys.clone().into())]),
+        units: args.keys.len() as u64,
+        name: &key,
+        one: &one,
+    };
+    args.sweep.run(&work, 1)
+}
+
+/// Papers, joined.
+#[derive(Default)]
+pub(crate) struct Papers(Vec<Document>);
+
+impl Whole for Papers {
+    fn add(&mut self, unit: &UnitThere) -> anyhow::Result<()> {
+        self.0.push(unit.parsed()?);
+        Ok(())
+    }
+
+    fn json(&mut self, _: bool) -> anyhow::Result<Value> {
+        Ok(serde_json::json!({ "papers": self.0 }))
+    }
+
+    fn show(&mut self, out: &mut Out) -> anyhow::Result<()> {
+        self.0.iter().try_for_each(|document| out.line(shown(document)))
+    }
 }
 
 /// A document, with how it was made, and what its drive is.

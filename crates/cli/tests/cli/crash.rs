@@ -82,27 +82,6 @@ fn a_report_depends_on_no_number_of_threads() {
 }
 
 #[test]
-fn shards_merge_to_the_whole() {
-    let scratch = Scratch::new();
-    for arguments in [
-        &["--scheme", "async", "--workload", "create,remove", "--states", "300", "--no-shrink"][..],
-        &["--scheme", "async", "--workload", "seq1", "--sample", "70", "--states", "20", "--no-shrink"],
-    ] {
-        let mut files = Vec::new();
-        for shard in ["1/2", "2/2"] {
-            let output = ordo([&["crash", "--json", "--shard", shard], arguments].concat());
-            let file = scratch.path(&shard.replace('/', "-of-"));
-            std::fs::write(&file, output.stdout).unwrap();
-            files.push(file);
-        }
-        let merged = crash(1, &["--merge", &files[1], &files[0]]);
-        assert_eq!(of_any_thread(merged), of_any_thread(crash(1, arguments)), "{arguments:?}");
-        let said = fails(2, ordo(["crash", "--merge", &files[0], &files[0]]));
-        assert!(said.contains("1/2 is given twice"), "{said}");
-    }
-}
-
-#[test]
 fn several_disks_are_one_report_and_the_liar_is_excused() {
     let report = crash(0, &["--workload", "create", "--states", "60", "--disk", "honest"]);
     let one = crash(0, &["--workload", "create", "--states", "60", "--disk", "plp"]);

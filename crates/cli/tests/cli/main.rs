@@ -31,6 +31,7 @@ mod resized;
 mod serve_nfs;
 mod served_nbd;
 mod sim;
+mod sweeps;
 mod tools;
 mod toured;
 mod tuned;

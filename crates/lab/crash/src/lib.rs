@@ -34,6 +34,7 @@
 #![forbid(unsafe_code)]
 
 mod cut;
+pub mod damage;
 mod device;
 mod disks;
 mod endurance;
@@ -82,5 +83,5 @@ pub use report::{Report, Violation};
 pub use shape::{LogShape, Shape};
 pub use shrink::shrink;
 pub use structure::Class;
-pub use sweep::{Case, explore_on, sweep};
+pub use sweep::{Case, Explored, explore_on, part, row, row_length, sweep};
 pub use verdict::Memory;

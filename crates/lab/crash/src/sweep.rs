@@ -5,6 +5,9 @@
 //! W2. Neighbouring scripts begin alike, and leave many of the same images. So a row of them shares one memory, and
 //!     "distinct" in a sweep means distinct within a row. With a memory for each thread the count would depend on the
 //!     threads.
+//! W3. What several machines share is divided into units ([`part`], [`row`]) that do not depend on the number of
+//!     machines, so that a unit which was lost or done twice is known by its number. A unit lists its images, each as a
+//!     hash of its disk, its volume and its contents: the union over all units is the exact number of distinct images.
 
 use crate::explore::explore_with;
 use crate::fate::Fates;
@@ -16,8 +19,10 @@ use crate::steer::Steering;
 use crate::verdict::Memory;
 use crate::{Counters, Error};
 use ordo_workload::script::Script;
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
+use xxhash_rust::xxh3::xxh3_128;
 
 /// A script of a sweep.
 #[derive(Debug, Clone)]
@@ -37,6 +42,58 @@ impl From<Script> for Case {
 /// Scripts in a row, which one thread explores; more if they are steered, since those learn from each other.
 const ROW: u64 = 32;
 const STEERED_ROW: u64 = 512;
+
+/// The result of a unit (W3).
+#[derive(Debug, Clone)]
+pub struct Explored {
+    /// What was found; `None` if no script falls to the unit.
+    pub report: Option<Report>,
+    /// The distinct images that were recovered and checked.
+    pub images: BTreeSet<u128>,
+}
+
+impl Explored {
+    fn note(&mut self, memory: &Memory, plan: &Plan) {
+        // Equal contents are the same image on volumes of one shape only, which begin alike.
+        let ground = format!("{}:{:?}:", plan.device.name, plan.shape).into_bytes();
+        self.images.extend(memory.counted().map(|image| xxh3_128(&[&ground[..], &image.to_le_bytes()].concat())));
+    }
+}
+
+/// Explores one script, or the part of its images that is the plan's shard, with one thread.
+///
+/// # Errors
+/// See [`Error`].
+pub fn part(plan: &Plan, counters: &Counters) -> Result<Explored, Error> {
+    let mut memory = Memory::listing();
+    let report = Some(explore_with(plan, &mut memory, counters)?);
+    let mut explored = Explored { report, images: BTreeSet::new() };
+    explored.note(&memory, plan);
+    Ok(explored)
+}
+
+/// Scripts in each row of a sweep; the last may be shorter.
+pub fn row_length(plan: &Plan) -> u64 {
+    if plan.steered { STEERED_ROW } else { ROW }
+}
+
+/// Explores one row of the cases below `count`, with one thread.
+///
+/// # Errors
+/// The first error of any script, with the script's name.
+pub fn row(
+    plan: &Plan,
+    cases: &(dyn Fn(u64) -> Case + Sync),
+    count: u64,
+    row: u64,
+    counters: &Counters,
+) -> Result<Explored, Error> {
+    let length = row_length(plan);
+    let range = (row * length).min(count)..(row + 1).saturating_mul(length).min(count);
+    let mut explored = Explored { report: None, images: BTreeSet::new() };
+    explored.report = rows(plan, cases, range, Shard::WHOLE, counters, Some(&mut explored))?;
+    Ok(explored)
+}
 
 /// Explores one script with `jobs` threads.
 ///
@@ -63,7 +120,7 @@ pub fn sweep(
     counters: &Counters,
 ) -> Result<Option<Report>, Error> {
     counters.scripts_expected.fetch_add((range.end - range.start) / u64::from(plan.shard.of), Ordering::Relaxed);
-    let parts = in_parts(plan.shard, jobs, |shard| rows(plan, cases, range.clone(), shard, counters))?;
+    let parts = in_parts(plan.shard, jobs, |shard| rows(plan, cases, range.clone(), shard, counters, None))?;
     Ok(parts.into_iter().flatten().reduce(Report::and))
 }
 
@@ -73,13 +130,22 @@ fn rows(
     range: Range<u64>,
     shard: Shard,
     counters: &Counters,
+    mut list: Option<&mut Explored>,
 ) -> Result<Option<Report>, Error> {
-    let (mut memory, mut row, mut last, mut whole) = (Memory::default(), u64::MAX, None, None::<Report>);
-    let length = if plan.steered { STEERED_ROW } else { ROW };
+    let empty = if list.is_some() { Memory::listing } else { Memory::default };
+    let (mut memory, mut row, mut last, mut whole) = (empty(), u64::MAX, None::<Plan>, None::<Report>);
+    let length = row_length(plan);
+    let mut end = |memory: &mut Memory, plan: Option<&Plan>| {
+        if let (Some(list), Some(plan)) = (&mut list, plan) {
+            list.note(memory, plan);
+        }
+        *memory = empty();
+    };
     let mut steering = None;
     for at in range.filter(|at| shard.takes(u128::from(at / length))) {
         if row != at / length {
-            (memory, row) = (Memory::default(), at / length);
+            end(&mut memory, last.as_ref());
+            row = at / length;
             steering = plan.steered.then(|| Steering::new(plan.seed, row));
         }
         let case = match &mut steering {
@@ -89,9 +155,10 @@ fn rows(
         let Case { script, shape } = case.clone();
         let plan = Plan { script, shape: shape.unwrap_or(plan.shape.clone()), shard: Shard::WHOLE, ..plan.clone() };
         // Images of different volumes are unrelated, and their fingerprints could be equal.
-        if last.as_ref() != Some(&plan.shape) {
-            (memory, last) = (Memory::default(), Some(plan.shape.clone()));
+        if last.as_ref().is_none_or(|last| last.shape != plan.shape) {
+            end(&mut memory, last.as_ref());
         }
+        last = Some(plan.clone());
         // A script that was generated for its volume, or varied, is identified by its calls only.
         let name = || match case.shape {
             Some(_) => Id::new(&plan, 0, Fates(Vec::new())).to_string(),
@@ -110,6 +177,7 @@ fn rows(
             break;
         }
     }
+    end(&mut memory, last.as_ref());
     Ok(whole)
 }
 

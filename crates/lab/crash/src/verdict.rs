@@ -21,7 +21,7 @@ use ordo_disk::RamDisk;
 use ordo_fsck::{Found, Mode};
 use ordo_rt::Rt;
 use ordo_vfs::Kind;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -59,6 +59,8 @@ pub struct Memory {
     pub(crate) cleaned: u64,
     /// How often fsck reported each finding, over all distinct images.
     pub(crate) findings: BTreeMap<&'static str, u64>,
+    /// The images that were counted, if they are to be told; [`Memory::bound`] does not forget them.
+    counted: Option<FxHashSet<u128>>,
 }
 
 impl Default for Memory {
@@ -75,6 +77,7 @@ impl Default for Memory {
             nested: 0,
             cleaned: 0,
             findings: BTreeMap::new(),
+            counted: None,
         }
     }
 }
@@ -97,6 +100,23 @@ impl Memory {
     /// Sets the promises that all images are checked against.
     pub(crate) fn hold_to(&mut self, promises: &Promises) {
         (self.leaves, self.recovery) = (held_to(promises), Recovery::of(promises));
+    }
+
+    /// An empty memory that keeps a list of the images that it counts.
+    pub(crate) fn listing() -> Memory {
+        Memory { counted: Some(FxHashSet::default()), ..Memory::default() }
+    }
+
+    /// The images that were counted, if this memory keeps a list.
+    pub(crate) fn counted(&self) -> impl Iterator<Item = u128> {
+        self.counted.iter().flatten().copied()
+    }
+
+    fn count(&mut self, fingerprint: u128) {
+        self.distinct += u64::from(!self.is_counted(fingerprint));
+        if let Some(counted) = &mut self.counted {
+            counted.insert(fingerprint);
+        }
     }
 
     /// Drops all images when there are too many; a sweep then goes on as if it had just begun.
@@ -122,7 +142,7 @@ impl Memory {
 
     /// Computes the verdict on a new image.
     pub(crate) fn find_out(&mut self, plan: &Plan, fingerprint: u128, disk: RamDisk, bad: &[u64]) -> Verdict {
-        self.distinct += u64::from(!self.is_counted(fingerprint));
+        self.count(fingerprint);
         let mut verdict = self.found_by(self.recovery, plan, fingerprint, disk.snapshot(), bad);
         if let (Recovery::Mount, Some(tree), None) = (self.recovery, &verdict.tree, &verdict.breach) {
             verdict.breach = self.by_fsck_too(plan, fingerprint, disk, bad, tree);
@@ -325,7 +345,7 @@ impl Memory {
         }
         self.nested += 1;
         // A crash may have left the same image, too; then it was counted already.
-        self.distinct += u64::from(!self.is_counted(fingerprint));
+        self.count(fingerprint);
         let found = match self.recover(how, plan, fingerprint, disk, &[], false) {
             Err((breach, _)) => (None, Some(Rc::new(breach))),
             Ok(recovered) => self.settled(how, plan, recovered),

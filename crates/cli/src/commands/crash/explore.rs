@@ -1,11 +1,12 @@
 //! Explores scripts on disks, and shrinks the violations.
 
-use super::document::{Document, Split};
+use super::document::Document;
 use super::scripts::Work;
 use super::settings::Set;
-use super::{Args, bar, disks, explorer_error, shard, show, status};
+use super::{Args, bar, disks, explorer_error, show, status};
 use crate::made::Made;
 use crate::out::{Outcome, print};
+use crate::sweep::shard;
 use ordo_crash::{Counters, Device, Error, Id, Report, Violation, explore_on, shrink, sweep};
 use ordo_lab::Promised;
 use ordo_workload::script::Script;
@@ -29,11 +30,10 @@ pub(super) fn run(args: &Args) -> Outcome {
     }
     let promises = args.plan(Script::default(), devices[0])?.promises().map_err(explorer_error)?;
     let document = Document {
-        states_per_second: report.states as f64 / seconds,
+        states_per_second: Some(report.states as f64 / seconds),
         report,
         scripts,
-        shards: vec![shard::name(args.shard)],
-        split: if matches!(work, Work::Few(_)) { Split::Images } else { Split::Scripts },
+        shards: vec![shard::name(args.sweep.shard)],
         disk_says: if let [one] = devices[..] { Some(one.says.to_owned()) } else { None },
         promises: Some(Promised::of(&promises)),
         made: Some(Made::in_virtual_time()),
@@ -92,7 +92,7 @@ fn few(args: &Args, scripts: &[Script], device: &Device, counters: &Counters) ->
 }
 
 /// Shrinks the script of the first violation of each oracle, with a thread for each.
-fn shrink_first(args: &Args, violations: &mut [Violation]) -> anyhow::Result<()> {
+pub(super) fn shrink_first(args: &Args, violations: &mut [Violation]) -> anyhow::Result<()> {
     let mut seen = BTreeSet::new();
     let mut first: Vec<&mut Violation> = violations.iter_mut().filter(|found| seen.insert(found.oracle)).collect();
     for some in first.chunks_mut(args.jobs() as usize) {

@@ -1,7 +1,8 @@
 //! `ordo crash`
 //!
-//! `settings`, `scripts`, `disks` and `shard` parse what to explore; `explore` runs it, with a `bar`; `document` is the
-//! result, and `show` prints it. `life`, `replay`, `merge`, `faults`, `mutants` and `lists` are the other modes.
+//! `settings`, `scripts` and `disks` parse what to explore; `explore` runs it, with a `bar`; `document` is the result,
+//! and `show` prints it. `units` runs it as a sweep. `life`, `replay`, `faults`, `mutants` and `lists` are the other
+//! modes.
 
 mod bar;
 mod disks;
@@ -10,16 +11,17 @@ mod explore;
 mod faults;
 mod life;
 mod lists;
-mod merge;
 mod mutants;
 mod replay;
 mod scripts;
 mod settings;
-mod shard;
 mod show;
+pub(crate) mod units;
 
+use super::merge;
 use crate::layout::{self, LayoutArg};
 use crate::out::{Outcome, Status, usage};
+use crate::sweep;
 use clap::value_parser;
 use ordo_crash::{Error, Plan, Shape};
 use ordo_workload::script::Script;
@@ -35,14 +37,14 @@ use std::path::PathBuf;
 /// --layout lfs explores a log-structured volume, which has rules and promises of its own (--layout lfs --list-rules).
 /// A recovery is there the roll-forward of a mount. --mutants and --faults are for UFS volumes.
 ///
-/// A shard of one script, or of several by name, is a part of the images, by their fingerprint. A shard of seq1 to
-/// seq3, moves1 to moves3 and random is a part of the scripts; there, distinct images are counted in groups of 32
-/// scripts.
+/// With --jsonl it is a sweep: shards on many machines write files that ordo merge joins (docs/sweeps.md). Without it,
+/// distinct images of seq1 to seq3, moves1 to moves3 and random are counted in groups of 32 scripts, and a shard is
+/// only a part of the work.
 #[derive(Debug, Clone, clap::Args)]
 #[command(
     after_help = "Examples:\n  ordo crash --workload mixed\n  ordo crash --scheme async --workload rename,create\n  \
     ordo crash --workload all --disk honest --states 20000 --json\n  \
-    ordo crash --workload seq3 --sample 5000 --shard 1/4 --json > 1.json\n  ordo crash --merge 1.json 2.json 3.json 4.json\n  \
+    ordo crash --workload seq3 --sample 5000 --shard 1/4 --jsonl 1.jsonl\n  ordo merge 1.jsonl 2.jsonl 3.jsonl 4.jsonl\n  \
     ordo crash --scheme sync --without inode-before-name --workload create\n  \
     ordo crash --layout lfs --workload clean --disk nvme\n  ordo crash --replay 'ID'\n  \
     ordo crash --scheme softupdates --cuts 200 --hours 2\n\n\
@@ -79,15 +81,11 @@ pub(crate) struct Args {
     /// cut]
     #[arg(long, value_name = "N")]
     states: Option<u64>,
-    /// Seed of the random numbers
-    #[arg(long, value_name = "K", default_value_t = 0)]
-    seed: u64,
+    #[command(flatten)]
+    sweep: sweep::Args,
     /// Threads [default: as many as there are processors]
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1024))]
     jobs: Option<u32>,
-    /// Run only part I of N, counted from 1; the reports can be merged
-    #[arg(long, value_name = "I/N", value_parser = shard::parse, default_value = "1/1")]
-    shard: ordo_crash::Shard,
     /// Switch off a rule of the scheme (--list-rules)
     #[arg(long, value_name = "RULE")]
     without: Vec<String>,
@@ -97,19 +95,19 @@ pub(crate) struct Args {
     /// Reconstruct one state and show what is wrong with it
     #[arg(long, value_name = "ID", group = "other")]
     replay: Option<String>,
-    /// Merge the JSON reports of shards
-    #[arg(long, value_name = "FILE", num_args = 1.., group = "other")]
+    /// Another name of ordo merge
+    #[arg(long, value_name = "FILE", num_args = 1.., group = "other", hide = true)]
     merge: Vec<PathBuf>,
     /// Seed bugs into the scheme, one after the other, and show which of them the explorer finds with the scripts of
     /// hand and ufs
-    #[arg(long, group = "other", conflicts_with_all = ["workload", "script", "shard"])]
+    #[arg(long, group = "other", conflicts_with_all = ["workload", "script", "shard", "jsonl"])]
     mutants: bool,
     /// Leave the power on; in each run one disk request fails, is torn, is lost, goes to a wrong place or rots later
-    #[arg(long, group = "other", conflicts_with_all = ["shard", "without"])]
+    #[arg(long, group = "other", conflicts_with = "without")]
     faults: bool,
     /// Let one volume work for hours and cut its power N times; after each cut it goes on with what is left
     #[arg(long, value_name = "N", group = "other", value_parser = value_parser!(u32).range(1..),
-        conflicts_with_all = ["workload", "script", "shard"])]
+        conflicts_with_all = ["workload", "script", "shard", "jsonl"])]
     cuts: Option<u32>,
     /// Virtual hours that --cuts takes
     #[arg(long, value_name = "HOURS", default_value_t = 2.0, requires = "cuts")]
@@ -169,7 +167,7 @@ impl Args {
         if self.is_log() && few {
             plan.shape = Shape::few_segments(device);
         }
-        (plan.states, plan.seed, plan.shard) = (self.states.unwrap_or(STATES), self.seed, self.shard);
+        (plan.states, plan.seed, plan.shard) = (self.states.unwrap_or(STATES), self.sweep.seed, self.sweep.shard);
         plan.settings.without = self.without.iter().cloned().collect();
         settings::Set::read(&self.set)?.apply(&mut plan);
         if self.is_log() {
@@ -184,8 +182,8 @@ impl Args {
 /// Runs the requested mode.
 pub(crate) fn run(args: &Args) -> Outcome {
     if let Some(schemes) = args.scheme.as_ref().filter(|schemes| schemes.contains(',')) {
-        if args.json {
-            return Err(usage("--json is one document, and so of one scheme"));
+        if args.json || args.sweep.jsonl.is_some() {
+            return Err(usage("--json and --jsonl are of one scheme"));
         }
         return schemes.split(',').try_fold(Status::DONE, |worst, scheme| {
             crate::out::print(|out| out.line(format!("== {scheme}")))?;
@@ -202,9 +200,15 @@ pub(crate) fn run(args: &Args) -> Outcome {
     } else if let Some(id) = &args.replay {
         replay::run(id, args.json)
     } else if !args.merge.is_empty() {
-        merge::run(args)
+        crate::out::say("crash --merge is ordo merge, for the files of --jsonl");
+        let (files, json) = (args.merge.clone(), args.json);
+        merge::run(&merge::Args { files, json, output: None, times: false })
     } else if let Some(cuts) = args.cuts {
         life::run(args, cuts)
+    } else if args.faults && args.sweep.jsonl.is_some() {
+        units::faults(args)
+    } else if args.sweep.jsonl.is_some() {
+        units::run(args)
     } else if args.faults {
         faults::run(args)
     } else if args.mutants {

@@ -131,15 +131,15 @@ fn known() -> String {
 /// A set that can be sampled.
 fn sampled(set: &str, args: &Args) -> anyhow::Result<Option<Work>> {
     Ok(Some(match set {
-        "seq1" => sequences(1, args.sample, args.seed),
-        "seq2" => sequences(2, args.sample, args.seed),
-        "seq3" => sequences(3, Some(args.sample.unwrap_or(SEQ3_SAMPLE)), args.seed),
-        "moves1" => moves_of(1, args.sample, args.seed),
-        "moves2" => moves_of(2, args.sample, args.seed),
-        "moves3" => moves_of(3, args.sample, args.seed),
+        "seq1" => sequences(1, args.sample, args.sweep.seed),
+        "seq2" => sequences(2, args.sample, args.sweep.seed),
+        "seq3" => sequences(3, Some(args.sample.unwrap_or(SEQ3_SAMPLE)), args.sweep.seed),
+        "moves1" => moves_of(1, args.sample, args.sweep.seed),
+        "moves2" => moves_of(2, args.sample, args.sweep.seed),
+        "moves3" => moves_of(3, args.sample, args.sweep.seed),
         "random" => {
             let (set, log) = (Set::read(&args.set)?, args.is_log());
-            let seeds = random::seeds(args.seed, args.sample.unwrap_or(RANDOM_SAMPLE));
+            let seeds = random::seeds(args.sweep.seed, args.sample.unwrap_or(RANDOM_SAMPLE));
             let count = seeds.len() as u64;
             let nth = move |at: u64, device: &Device| {
                 let (seed, profile) = (seeds[at as usize], set.profile().unwrap_or(random::by_turns(at)));

@@ -31,11 +31,9 @@ fn figures(document: &Document) -> Vec<Vec<String>> {
         rows.push(row("without", report.without.join(", ")));
     }
     rows.extend([row("workload", report.workload.clone()), row("disk", report.disk.clone())]);
-    if document.shards != ["1/1"] {
+    if !document.shards.is_empty() && document.shards != ["1/1"] {
         rows.push(row("shards", document.shards.join(" ")));
     }
-    let speed = document.states_per_second;
-    let images = speed * report.distinct as f64 / report.states.max(1) as f64;
     let exist = if report.exist == u64::MAX { "more than 10^19".into() } else { report.exist.to_string() };
     rows.extend([
         row("scripts", document.scripts.to_string()),
@@ -50,7 +48,10 @@ fn figures(document: &Document) -> Vec<Vec<String>> {
     if report.reached > 0 {
         rows.push(row("features reached", report.reached.to_string()));
     }
-    rows.extend([row("states/s", format!("{speed:.0}")), row("distinct/s", format!("{images:.0}"))]);
+    if let Some(speed) = document.states_per_second {
+        let images = speed * report.distinct as f64 / report.states.max(1) as f64;
+        rows.extend([row("states/s", format!("{speed:.0}")), row("distinct/s", format!("{images:.0}"))]);
+    }
     rows
 }
 

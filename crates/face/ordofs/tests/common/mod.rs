@@ -9,7 +9,6 @@ use ordofs::rt::Rt;
 use ordofs::{Located, MountOptions, Mounted, NewVolume};
 use std::rc::Rc;
 
-pub mod budget;
 pub mod slow;
 pub mod tree;
 

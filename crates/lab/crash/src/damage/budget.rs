@@ -1,18 +1,18 @@
 //! A disk with a limited number of requests: an endless loop over a disk becomes a panic.
 
-use ordofs::disk::{Disk, DiskError, DiskFuture, DiskInfo, DiskOff, ReadPart, WritePart};
+use ordo_disk::{Disk, DiskError, DiskFuture, DiskInfo, DiskOff, ReadPart, WritePart};
 use std::cell::Cell;
 use std::rc::Rc;
 
 /// Another disk, with a budget of requests.
 #[derive(Clone)]
-pub struct Budget {
+pub(super) struct Budget {
     disk: Rc<dyn Disk>,
     left: Rc<Cell<u64>>,
 }
 
 impl Budget {
-    pub fn new(disk: Rc<dyn Disk>, requests: u64) -> Budget {
+    pub(super) fn new(disk: Rc<dyn Disk>, requests: u64) -> Budget {
         Budget { disk, left: Rc::new(Cell::new(requests)) }
     }
 

@@ -1,28 +1,31 @@
 //! The volumes that are damaged: their shapes, their contents, and the places of the words.
 
-use crate::common;
-use crate::common::tree::{Tree, look};
+use crate::Error;
+use ordo_disk::RamDisk;
 use ordo_ondisk::superblock::newfs::NewfsParams;
 use ordo_ondisk::{Cgx, Dinode, Endian, Format, Geometry, Ino, check_hash_without};
-use ordo_workload::Session;
-use ordofs::NewVolume;
-use ordofs::disk::RamDisk;
-use ordofs::rt::Rt;
-use ordofs::vfs::{FileSystem, Kind, Mode as Bits, Name, XattrMode};
+use ordo_rt::Rt;
+use ordo_vfs::{FileSystem, Kind, Mode as Bits, Name, XattrMode};
+use ordo_workload::{Seen, Session, look};
+use ordofs::{MountOptions, Mounted, NewVolume};
 use std::rc::Rc;
 
-/// A volume to be damaged.
-pub(crate) struct Variant {
-    pub(crate) name: &'static str,
-    pub(crate) format: Format,
-    pub(crate) endian: Endian,
+/// Bytes of each volume.
+pub(super) const SIZE: u64 = 4 << 20;
+
+/// A kind of volume.
+#[derive(Debug)]
+pub(super) struct Variant {
+    pub(super) name: &'static str,
+    pub(super) format: Format,
+    pub(super) endian: Endian,
     /// The volume carries check hashes.
-    pub(crate) hashes: bool,
+    pub(super) hashes: bool,
     /// The hashes are made to match the damage, so that the damage itself is met.
-    pub(crate) resealed: bool,
+    pub(super) resealed: bool,
 }
 
-pub(crate) const VARIANTS: [Variant; 5] = [
+pub(super) const VARIANTS: [Variant; 5] = [
     Variant { name: "ufs2le", format: Format::Ufs2, endian: Endian::Little, hashes: true, resealed: false },
     Variant { name: "ufs2le-resealed", format: Format::Ufs2, endian: Endian::Little, hashes: true, resealed: true },
     Variant { name: "ufs2be", format: Format::Ufs2, endian: Endian::Big, hashes: false, resealed: false },
@@ -32,7 +35,7 @@ pub(crate) const VARIANTS: [Variant; 5] = [
 
 /// The structure that contains the damaged word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(super) enum Part {
     Superblock,
     Summary,
     Group,
@@ -44,7 +47,7 @@ pub(crate) enum Part {
 
 impl Part {
     /// The inode of the file that may be lost.
-    pub(crate) fn file(self) -> Option<u64> {
+    pub(super) fn file(self) -> Option<u64> {
         match self {
             Part::Inode(ino) | Part::Blocks(ino) => Some(ino),
             _ => None,
@@ -53,24 +56,32 @@ impl Part {
 }
 
 /// A structure on the disk: its place, its length, and where its check hash is.
-pub(crate) struct Target {
-    pub(crate) part: Part,
-    pub(crate) at: u64,
-    pub(crate) len: u64,
-    pub(crate) hash: Option<u64>,
+#[derive(Debug)]
+pub(super) struct Target {
+    pub(super) part: Part,
+    pub(super) at: u64,
+    pub(super) len: u64,
+    pub(super) hash: Option<u64>,
 }
 
-pub(crate) struct Base {
-    pub(crate) ram: RamDisk,
-    pub(crate) tree: Tree,
-    pub(crate) targets: Vec<Target>,
+/// A volume before the damage.
+pub(super) struct Base {
+    pub(super) ram: RamDisk,
+    pub(super) tree: Seen,
+    /// The place of the superblock.
+    pub(super) superblock: u64,
+    pub(super) targets: Vec<Target>,
+}
+
+fn broken(why: impl ToString) -> Error {
+    Error::Run(format!("a volume to be damaged cannot be made: {}", why.to_string()))
 }
 
 impl Variant {
-    pub(crate) fn base(&self) -> Base {
+    /// Makes the volume, the same each time.
+    pub(super) fn base(&self) -> Result<Base, Error> {
         let rt = Rt::virtual_time(7);
-        let bytes = 4 << 20;
-        let ram = RamDisk::new(bytes);
+        let ram = RamDisk::new(SIZE);
         let params = NewfsParams {
             endian: self.endian,
             bsize: 4096,
@@ -78,27 +89,31 @@ impl Variant {
             density: Some(8192),
             max_fpg: Some(4096),
             check_hashes: self.hashes,
-            ..NewfsParams::new(self.format, bytes)
+            ..NewfsParams::new(self.format, SIZE)
         };
-        let sb = params.superblock().expect("the shape is possible");
-        NewVolume { params }.create_on(&rt, Rc::new(ram.clone()), true).expect("the shape is possible");
-        let mounted = common::mount(&rt, &ram, "async");
-        rt.block_on(populate(&**mounted.fs())).expect("there is room");
-        let tree = rt.block_on(look(&**mounted.fs())).expect("the volume is sound");
-        rt.block_on(mounted.unmount()).expect("the disk is well");
+        let sb = params.superblock().map_err(broken)?;
+        NewVolume { params }.create_on(&rt, Rc::new(ram.clone()), true).map_err(broken)?;
+        let options = MountOptions { scheme: Some("async".into()), ..MountOptions::default() };
+        let located = ordofs::locate_on(&rt, Rc::new(ram.clone())).map_err(broken)?;
+        let mounted = rt.block_on(Mounted::mount(&rt, located, &options)).map_err(broken)?;
+        rt.block_on(populate(&**mounted.fs())).map_err(broken)?;
+        let tree = rt.block_on(look(&**mounted.fs())).map_err(broken)?;
+        rt.block_on(mounted.unmount()).map_err(broken)?;
         rt.drop_tasks();
-        common::assert_clean(&rt, &ram, self.name);
-        assert!(tree.dead.is_empty() && tree.leaves.values().all(|leaf| leaf.data.is_some() && leaf.xattrs.is_some()));
-        let targets = self.targets(&sb.geometry(), sb.at.0, &ram, &tree);
-        Base { ram, tree, targets }
+        let whole = tree.leaves.values().all(|leaf| leaf.data.is_some() && leaf.xattrs.is_some());
+        if !whole || !tree.dead.is_empty() {
+            return Err(broken("its files cannot all be read"));
+        }
+        let targets = self.targets(&sb.geometry(), sb.at.0, &ram, &tree)?;
+        Ok(Base { ram, tree, superblock: sb.at.0, targets })
     }
 
-    fn targets(&self, g: &Geometry, superblock: u64, ram: &RamDisk, tree: &Tree) -> Vec<Target> {
+    fn targets(&self, g: &Geometry, superblock: u64, ram: &RamDisk, tree: &Seen) -> Result<Vec<Target>, Error> {
         let hash = |at| self.resealed.then_some(at);
-        let dinode = |ino: u64| {
+        let dinode = |ino: u32| {
             let mut bytes = vec![0; g.dinode_size as usize];
-            ram.peek(Dinode::place(g, Ino(ino as u32)).0, &mut bytes);
-            Dinode::decode(&bytes, g, Ino(ino as u32)).expect("it is sound")
+            ram.peek(Dinode::place(g, Ino(ino)).0, &mut bytes);
+            Dinode::decode(&bytes, g, Ino(ino)).map_err(broken)
         };
         let mut targets = vec![
             Target { part: Part::Superblock, at: superblock, len: 1376, hash: hash(1304) },
@@ -109,27 +124,31 @@ impl Variant {
             targets.push(Target { part: Part::Inode(ino.into()), at, len: g.dinode_size.into(), hash: hash(244) });
         }
         if self.resealed {
-            return targets;
+            return Ok(targets);
         }
         // These have no hashes.
         let mut plain = |part, at, len| targets.push(Target { part, at: g.byte(at).0, len, hash: None });
         plain(Part::Summary, g.csaddr, u64::from(g.ncg) * 16);
-        let root = dinode(2);
-        assert!(root.size >= 1024, "the root has two chunks: {}", root.size);
-        plain(Part::Root, root.db[0], 1024);
-        let ino = tree.leaves[&b"/indirect"[..]].attr.ino;
-        plain(Part::Blocks(ino), dinode(ino).ib[0], 128);
-        let ino = tree.leaves[&b"/tagged"[..]].attr.ino;
-        if self.format == Format::Ufs2 {
-            plain(Part::Blocks(ino), dinode(ino).extb[0], 128);
+        let root = dinode(2)?;
+        if root.size < 1024 {
+            return Err(broken("its root has less than two chunks"));
         }
-        targets
+        plain(Part::Root, root.db[0], 1024);
+        let ino_of = |path: &[u8]| tree.leaves.get(path).map_or(0, |leaf| leaf.attr.ino);
+        let ino = ino_of(b"/indirect");
+        plain(Part::Blocks(ino), dinode(ino as u32)?.ib[0], 128);
+        let ino = ino_of(b"/tagged");
+        if self.format == Format::Ufs2 {
+            plain(Part::Blocks(ino), dinode(ino as u32)?.extb[0], 128);
+        }
+        Ok(targets)
     }
 
     /// Writes `value` into a word, and updates the structure's hash if requested.
-    pub(crate) fn damage(&self, ram: &RamDisk, target: &Target, word: u64, value: u32) {
+    pub(super) fn damage(&self, ram: &RamDisk, target: &Target, word: u64, value: u32) {
         let put = |at: u64, value: u32| {
             let mut bytes = [0; 4];
+            // OK to ignore: four bytes have room for a word.
             let _ = self.endian.put_u32(&mut bytes, 0, value);
             ram.poke(at, &bytes);
         };
@@ -143,7 +162,7 @@ impl Variant {
 }
 
 /// Makes a file of each kind, most of them in the first eight inodes.
-async fn populate<F: FileSystem>(fs: &F) -> ordofs::vfs::Result<()> {
+async fn populate<F: FileSystem>(fs: &F) -> ordo_vfs::Result<()> {
     let s = Session::new(fs);
     s.write_file("small", b"a fragment and a bit of another one").await?;
     s.write_file("indirect", &[0x5a; 15 * 4096 + 700]).await?;

@@ -1,0 +1,80 @@
+//! Damaged volumes: no word of the metadata and no random damage makes anything panic, hang or lose a file.
+#![allow(clippy::disallowed_methods, reason = "a watchdog looks at the real clock, to end a hang")]
+
+use ordo_crash::damage::{Kind, Tally, Unit, run, units};
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+/// MiB by which the process may grow: the cache of a mount has 8, and there is one in each thread.
+const MEMORY: u64 = 64;
+const THREADS: usize = 2;
+/// Of a unit, on a slow machine.
+const HANG: Duration = Duration::from_secs(600);
+
+fn resident() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").expect("Linux has it");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("Linux tells it");
+    line.trim().trim_end_matches(" kB").trim().parse::<u64>().expect("a number") << 10
+}
+
+/// Runs units on two threads, and ends the test if one hangs.
+fn all(units: Vec<Unit>) -> Tally {
+    let units: &'static [Unit] = units.leak();
+    let next: &'static AtomicUsize = Box::leak(Box::new(AtomicUsize::new(0)));
+    let watches: Vec<Mutex<(&str, Instant)>> = (0..THREADS).map(|_| Mutex::new(("", Instant::now()))).collect();
+    let watches: &'static [Mutex<(&str, Instant)>] = watches.leak();
+    let work = |turn: usize| {
+        let mut whole = Tally::default();
+        while let Some(unit) = units.get(next.fetch_add(1, Ordering::Relaxed)) {
+            *watches[turn].lock().unwrap() = (&unit.name, Instant::now());
+            whole = whole.and(run(unit, 0).unwrap().0);
+        }
+        whole
+    };
+    let threads: Vec<_> = (0..THREADS).map(|turn| std::thread::spawn(move || work(turn))).collect();
+    while !threads.iter().all(|thread| thread.is_finished()) {
+        std::thread::park_timeout(Duration::from_millis(100));
+        for watch in watches {
+            let (name, since) = *watch.lock().unwrap();
+            if since.elapsed() > HANG {
+                eprintln!("hangs: {name}");
+                std::process::exit(1);
+            }
+        }
+    }
+    threads.into_iter().map(|thread| thread.join().unwrap()).fold(Tally::default(), Tally::and)
+}
+
+#[test]
+fn no_word_of_the_metadata_makes_anything_panic_hang_or_lose_a_file() {
+    let before = resident();
+    let tally = all(units(Kind::Words).unwrap());
+    let grown = (resident() - before) >> 20;
+    let Tally { images, read, changed, found, repaired, failures } = tally;
+    println!("{images} images: {read} read, {changed} changed, {found} found bad, {repaired} repaired, {grown} MiB");
+    assert!(failures.is_empty(), "{} of {images} images failed: {:#?}", failures.len(), &failures[..1]);
+    // The campaign is meaningful only if most images pass the first check.
+    assert!(
+        images > 30_000 && read > images / 2 && changed > images / 2 && found > images / 4 && repaired > images / 2
+    );
+    assert!(grown < MEMORY);
+}
+
+#[test]
+fn random_damage_is_refused_or_repaired() {
+    let tally = all(units(Kind::Random(100)).unwrap());
+    assert!(tally.failures.is_empty(), "{:#?}", &tally.failures[..1]);
+    assert_eq!(tally.images, 400);
+    assert!(tally.repaired > 300 && tally.found > 200, "{tally:?}");
+}
+
+#[test]
+fn a_unit_is_the_same_each_time_and_another_seed_is_other_damage() {
+    let units = units(Kind::Random(20)).unwrap();
+    let hashes = |seed| run(&units[0], seed).unwrap().1;
+    assert_eq!((units.len(), hashes(1)), (4, hashes(1)));
+    let both: BTreeSet<u128> = hashes(1).intersection(&hashes(2)).copied().collect();
+    assert!(both.len() < 5, "few faults lie alike by chance: {}", both.len());
+}
