@@ -17,6 +17,7 @@ mod engine;
 mod error;
 mod faulty;
 mod file;
+mod messages;
 mod nbd;
 mod overlay;
 pub mod queue;
@@ -37,6 +38,10 @@ pub use device::{Disk, DiskFuture, DiskInfo, DiskOff, Kind, ReadPart, Tag, Write
 pub use error::{Cause, DiskError, DiskOp, OpenError};
 pub use faulty::{Effect, Fault, FaultPlan, Faulty, Injected};
 pub use file::{EngineChoice, FileDisk, FileOptions};
+pub use messages::{
+    Answered, LogHome, LogStream, Messages, OverlayStream, RamStream, StreamError, StreamEvent, StreamFault,
+    StreamLimits, StreamState,
+};
 pub use nbd::{NbdDisk, NbdError, NbdOptions, proto as nbd_proto};
 pub use overlay::Overlay;
 pub use queue::{Flag, Meaning, Order, Queue, QueueOptions, Scheduler, Stats, Written, all_durable};

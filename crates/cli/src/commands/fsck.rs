@@ -48,8 +48,8 @@ pub(crate) struct Args {
     /// Repair everything
     #[arg(short)]
     yes: bool,
-    /// The disk of the volume's log, if a mount with log=PATH put it on another disk (see ordo info); without this
-    /// option such a log is not replayed
+    /// Where the volume's log is, if a mount with log= put it on another disk or in a stream (see ordo info): a path,
+    /// or nats://HOST:PORT/STREAM; without this option such a log is not replayed
     #[arg(long, value_name = "PATH")]
     log: Option<PathBuf>,
     /// Check a clean volume, too
@@ -106,7 +106,8 @@ pub(crate) fn run(args: &Args) -> Outcome {
 fn check(args: &Args, spec: &ImageSpec, mode: Mode) -> anyhow::Result<Report> {
     let rt = Rt::real_time();
     let disk = disk(&rt, spec, mode)?;
-    let log = args.log.as_ref().map(|path| ordofs::disk::open(&rt, path, &options(mode))).transpose()?;
+    let notices = crate::messages::on_stderr();
+    let log = args.log.as_ref().map(|path| ordofs::open_log(&rt, path, &options(mode), &notices)).transpose()?;
     let options = Options { progress: progress(args, spec), log, ..Options::new(mode) };
     rt.block_on(ordo_fsck::check(&rt, disk, options)).with_context(|| spec.to_string())
 }
