@@ -60,6 +60,11 @@ impl Messages {
     }
 }
 
+/// Events of what a command uses that is no volume: on standard error.
+pub(crate) fn on_stderr() -> Notices {
+    Notices::to(|notice: &Notice| say(&notice.to_string()))
+}
+
 /// One line of the system's log, in the format of its socket.
 fn record(weight: Weight, line: &str, pid: u32) -> String {
     let severity = match weight {

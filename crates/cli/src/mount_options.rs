@@ -7,7 +7,6 @@ use ordo_fuse::TransportChoice;
 use ordofs::{LOG_SCHEME, Limits, MountOptions, QuotaLimits, schemes};
 use rustix::process::{Resource, getrlimit};
 use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 
 /// The parsed options of a mount.
 #[derive(Debug, Clone)]
@@ -171,18 +170,17 @@ impl Wanted {
             snapshot: None,
         };
         for list in lists {
-            for option in list.as_bytes().split(|&b| b == b',').filter(|option| !option.is_empty()) {
-                let option = String::from_utf8_lossy(option);
+            for option in ordofs::split_options(&list.to_string_lossy()) {
                 let (name, value) = match option.split_once('=') {
                     Some((name, value)) => (name, Some(value)),
-                    None => (&*option, None),
+                    None => (option, None),
                 };
                 let known = match value {
                     None => wanted.flag(name),
                     Some(value) => wanted.set(name, value)?,
                 };
                 if !known && !sloppy {
-                    return Err(usage(unknown(name, &option)));
+                    return Err(usage(unknown(name, option)));
                 }
             }
         }

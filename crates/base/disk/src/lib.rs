@@ -18,6 +18,7 @@ mod error;
 mod faulty;
 pub mod fence;
 mod file;
+mod messages;
 mod nbd;
 mod overlay;
 pub mod queue;
@@ -38,6 +39,10 @@ pub use device::{Disk, DiskFuture, DiskInfo, DiskOff, Extent, Kind, ReadPart, Ta
 pub use error::{Cause, DiskError, DiskOp, OpenError};
 pub use faulty::{Effect, Fault, FaultPlan, Faulty, Injected};
 pub use file::{EngineChoice, FileDisk, FileOptions};
+pub use messages::{
+    Answered, LogHome, LogStream, Messages, OverlayStream, RamStream, StreamError, StreamEvent, StreamFault,
+    StreamLimits, StreamState,
+};
 pub use nbd::{NbdDisk, NbdError, NbdGone, NbdListener, NbdNotice, NbdOptions, proto as nbd_proto};
 pub use overlay::Overlay;
 pub use queue::{Flag, Meaning, Order, Queue, QueueOptions, Scheduler, Stats, Written, all_durable};

@@ -176,7 +176,7 @@ impl Fresh {
         }
         let (disk, requests) = Counted::count(disk);
         let log = log.map(|log| Counted::beside(log, &requests));
-        let located = Located { log, ..locate_on(rt, disk).map_err(open_error)? };
+        let located = Located { log: log.map(Into::into), ..locate_on(rt, disk).map_err(open_error)? };
         let mounted = rt.block_on(Mounted::mount(rt, located, options)).map_err(open_error)?;
         requests.set(Requests::default());
         Ok(Fresh { mounted, requests })

@@ -53,8 +53,8 @@ pub(crate) struct Args {
     /// Repair everything
     #[arg(short)]
     yes: bool,
-    /// The disk of the volume's log, if a mount with log=PATH put it on another disk (see ordo info); without this
-    /// option such a log is not replayed
+    /// Where the volume's log is, if a mount with log= put it on another disk or in a stream (see ordo info): a path,
+    /// or nats://HOST:PORT/STREAM; without this option such a log is not replayed
     #[arg(long, value_name = "PATH")]
     log: Option<PathBuf>,
     /// Check a clean volume, too
@@ -111,10 +111,11 @@ pub(crate) fn run(args: &Args) -> Outcome {
 fn check(args: &Args, spec: &ImageSpec, mode: Mode) -> anyhow::Result<Report> {
     let rt = Rt::real_time();
     let (disk, claim) = disk(&rt, spec, mode)?;
-    let log = args.log.as_ref().map(|path| ordofs::disk::open(&rt, path, &options(mode))).transpose()?;
+    let notices = crate::messages::on_stderr();
+    let log = args.log.as_ref().map(|path| ordofs::open_log(&rt, path, &options(mode), &notices)).transpose()?;
     // A repair writes the log, too.
     let log = match (&claim, log) {
-        (Some(claim), Some(log)) => Some(Rc::new(claim.fence(log)) as Rc<dyn Disk>),
+        (Some(claim), Some(log)) => Some(log.fenced(claim)),
         (_, log) => log,
     };
     let options = Options { progress: progress(args, spec), log, ..Options::new(mode) };

@@ -25,6 +25,10 @@ Options (-o), between commas:
   allocinit=none|dirs|all which new blocks are initialised on disk before a pointer to them [all]
   log=PATH                wafs and journal-file: the disk of the log, used whole
                           [a file of the volume, made with ordo tune -o log=on]
+  log=nats://[USER:PASSWORD@]HOST[:PORT][,HOST[:PORT]...]/STREAM[?timeout=SECONDS]
+                          the same two: a log with copies on several servers of NATS JetStream, in
+                          a stream that ordo wafs mkfs made; after a wait of so many seconds the
+                          volume turns read-only [60] (docs/replicated-log.md)
   logmode=sync|async|group
                           wafs: a call that changes names returns when its log record is durable,
                           with a write of its own (sync) or one for all waiting calls (group);

@@ -109,7 +109,7 @@ pub(crate) async fn claimed_anew(
             return Err(error);
         }
     };
-    let log = located.log.map(|log| Rc::new(claim.fence(log)) as Rc<dyn Disk>);
+    let log = located.log.map(|log| log.fenced(&claim));
     Ok(Located { disk: Rc::new(claim.fence(located.disk)), found, log, claim: Some(claim) })
 }
 

@@ -99,6 +99,17 @@ pub enum OpenError {
         "the scheme {0} needs a log, and the volume has no file for one; make it with `ordo tune -o log=on`, or name another disk with log=PATH"
     )]
     NoLog(&'static str),
+    /// The stream of a log cannot be used.
+    #[error("{0}")]
+    Stream(String),
+    /// This program was built without streams.
+    #[error("this program was built without logs in streams (the feature nats), and log= names one")]
+    NoStreams,
+    /// The log of this scheme cannot lie in a stream.
+    #[error(
+        "the log of the scheme {0} cannot lie in a stream of messages: that is for wafs; or name a disk with log=PATH"
+    )]
+    NotInStream(&'static str),
     /// The scheme keeps an active journal, and the volume has none.
     #[error("the scheme {0} needs an active journal, and the volume has none; make one with `ordo tune -o active=on`")]
     NoActive(&'static str),

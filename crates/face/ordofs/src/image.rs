@@ -59,8 +59,8 @@ pub struct Located {
     pub disk: Rc<dyn Disk>,
     /// The format, and the superblock.
     pub found: Found,
-    /// The disk of its log, if the log is not a file of the volume.
-    pub log: Option<Rc<dyn Disk>>,
+    /// Where its log is, if that is not a file of the volume.
+    pub log: Option<ordo_disk::LogHome>,
     /// The claim by which this volume may be written to, if it was made with this value: who uses it gives it back.
     pub claim: Option<ordo_disk::fence::Claim>,
 }

@@ -3,13 +3,13 @@
 use crate::image::{Located, located_again};
 use crate::{Notice, Notices, OpenError};
 use ordo_active::Active;
-use ordo_buf::{KeepsLog, LogFile, LogKind, Scheme};
-use ordo_disk::{DiskOff, KeepsCopies, Queue};
+use ordo_buf::{InStream, KeepsLog, LogFile, LogKind, Scheme};
+use ordo_disk::{DiskOff, KeepsCopies, LogHome, LogStream, Queue};
 use ordo_ffs::{MountError, Opening};
 use ordo_fsck::{NotReplayed, Seen, Waiting};
 use ordo_ondisk::superblock::LogAt;
 use ordo_ondisk::superblock::search::Copy;
-use ordo_ondisk::{Dialect, Endian, Ino};
+use ordo_ondisk::{Dialect, Endian, Ino, Superblock};
 use ordo_rt::Rt;
 use std::rc::Rc;
 
@@ -62,6 +62,7 @@ pub(crate) async fn as_if_replayed(
 pub(crate) fn why(gate: &MountError, not_replayed: Option<NotReplayed>) -> String {
     match not_replayed {
         Some(why @ NotReplayed::LogElsewhere) => format!("{why}; name it with log=PATH, or mount the volume read-only"),
+        Some(why @ NotReplayed::LogInStream) => format!("{why}, or log= of a mount; or mount the volume read-only"),
         Some(NotReplayed::Refused(why)) => why.to_string(),
         Some(why) => format!("the journal was not replayed: {why}; run fsck, or mount the volume read-only"),
         None => gate.to_string(),
@@ -79,6 +80,7 @@ pub(crate) struct PlaceForLog {
     stamp: Option<i64>,
     endian: Endian,
     copies: Option<Rc<dyn KeepsCopies>>,
+    stream: Option<InStream>,
 }
 
 /// The place for the log of a scheme that keeps one. `None` if the scheme keeps none, and if the mount of a dirty
@@ -94,7 +96,9 @@ pub(crate) async fn place_for_log(
     let Some(log) = scheme.clone().capabilities().log else { return Ok(None) };
     let kind = log.kind();
     let copies = active.map(|(_, active)| Rc::new(active.clone()) as Rc<dyn KeepsCopies>);
-    let place = |at, extents, stamp| Some(PlaceForLog { log, at, extents, block, frag, stamp, endian, copies });
+    let takes_stream = log.takes_stream();
+    let place =
+        |at, extents, stamp| Some(PlaceForLog { log, at, extents, block, frag, stamp, endian, copies, stream: None });
     match kind {
         _ if sb.dialect != Dialect::FreeBsd => Err(OpenError::NoLogThere(scheme.name(), sb.dialect)),
         LogKind::Intents if !sb.features().suj => Err(OpenError::NoJournal(scheme.name())),
@@ -108,10 +112,18 @@ pub(crate) async fn place_for_log(
             Ok(place(LogAt::File(*ino), vec![active.journal()], None))
         }
         LogKind::Redo => {
-            if let Some(disk) = &located.log {
-                let info = disk.info();
-                let whole = info.size / u64::from(info.sector) * u64::from(info.sector);
-                return Ok(place(LogAt::Elsewhere, vec![(DiskOff(0), whole)], None));
+            match &located.log {
+                Some(LogHome::Disk(disk)) => {
+                    let info = disk.info();
+                    let whole = info.size / u64::from(info.sector) * u64::from(info.sector);
+                    return Ok(place(LogAt::Elsewhere, vec![(DiskOff(0), whole)], None));
+                }
+                Some(LogHome::Stream(_)) if !takes_stream => return Err(OpenError::NotInStream(scheme.name())),
+                Some(LogHome::Stream(stream)) => {
+                    let stream = Some(in_stream(stream, sb, located));
+                    return Ok(place(LogAt::Stream, Vec::new(), None).map(|place| PlaceForLog { stream, ..place }));
+                }
+                None => {}
             }
             let found = ordo_fsck::place_of_log(rt, located.disk.clone(), sb).await.map_err(OpenError::log)?;
             let found = found.ok_or(OpenError::NoLog(scheme.name()))?;
@@ -120,11 +132,25 @@ pub(crate) async fn place_for_log(
     }
 }
 
+/// The log in a stream, and what the volume, which is clean, knows of the one before.
+fn in_stream(stream: &LogStream, sb: &Superblock, located: &Located) -> InStream {
+    let keeper = sb.keeper().filter(|(keeper, _)| keeper.log == LogAt::Stream);
+    let [high, low] = sb.fields.id;
+    InStream {
+        stream: stream.clone(),
+        volume: u64::from(high) << 32 | u64::from(low),
+        before: keeper.as_ref().map(|(keeper, _)| keeper.id),
+        untouched: keeper.is_some_and(|(_, untouched)| untouched),
+        // What a snapshot keeps is copied below every log.
+        all_logged: !located.disk.keeps_snapshots(),
+    }
+}
+
 /// Starts the log, and stores in `opening` what the superblock must record about it.
 pub(crate) async fn begin_log(place: PlaceForLog, on: Queue, opening: &mut Opening) -> Result<(), OpenError> {
-    let PlaceForLog { log, at, extents, block, frag, stamp, endian, copies } = place;
+    let PlaceForLog { log, at, extents, block, frag, stamp, endian, copies, stream } = place;
     (opening.stamp, opening.keeper.log) = (stamp, at);
-    let file = LogFile { on, extents, block, frag, stamp: stamp.unwrap_or(0), endian, copies };
+    let file = LogFile { on, extents, block, frag, stamp: stamp.unwrap_or(0), endian, copies, stream };
     opening.keeper.id = log.begin_log(file).await?;
     Ok(())
 }

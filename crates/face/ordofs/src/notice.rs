@@ -49,6 +49,15 @@ pub enum Notice {
     TurnedReadOnly(Arc<str>),
     /// Contents of a file could not be written. They stay in memory, and the write is tried again.
     WriteFailed(String),
+    /// The stream of the log does not answer for this reason; after so many seconds the volume turns read-only.
+    LogWaits {
+        /// Why.
+        why: String,
+        /// How long the log is patient.
+        seconds: u64,
+    },
+    /// The wait for the stream of the log is over.
+    LogAnswers,
     /// A segment of a log-structured volume could not be cleaned, and is left as it is.
     NotCleaned(String),
     /// What a crash under soft updates had leaked was searched for, found and freed.
@@ -83,6 +92,7 @@ impl Notice {
             | Notice::MapVoid
             | Notice::WaitsForWriter(_)
             | Notice::Disk(NbdNotice::Back { .. })
+            | Notice::LogAnswers
             | Notice::Dropped(Ok(())) => Weight::Note,
             Notice::FromCopy { .. }
             | Notice::LogUnread(_)
@@ -91,6 +101,7 @@ impl Notice {
             | Notice::ReadOnly(_)
             | Notice::NotRolledForward
             | Notice::Disk(NbdNotice::Lost { .. } | NbdNotice::Quiet { .. })
+            | Notice::LogWaits { .. }
             | Notice::MapDamaged(_) => Weight::Warning,
             _ => Weight::Error,
         }
@@ -141,6 +152,12 @@ impl fmt::Display for Notice {
             ),
             Notice::TurnedReadOnly(why) => write!(f, "turned read-only: {why}"),
             Notice::WriteFailed(why) => write!(f, "a write failed, and will be tried again: {why}"),
+            Notice::LogWaits { why, seconds } => write!(
+                f,
+                "waits for the stream of its log: {why}; nothing is lost, and after {seconds} seconds without an answer \
+                 it turns read-only"
+            ),
+            Notice::LogAnswers => f.write_str("the wait for the stream of its log is over"),
             Notice::NotCleaned(why) => write!(f, "a segment cannot be cleaned, and is left as it is: {why}"),
             Notice::Reclaimed(done) => write!(
                 f,

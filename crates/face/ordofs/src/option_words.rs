@@ -3,6 +3,8 @@
 use crate::{LOG_SCHEME, MountOptions};
 use ordo_lfs::Policy;
 
+/// The option that names a stream.
+const STREAM: &str = "log=nats://";
 const SUFFIXES: [char; 5] = ['k', 'M', 'G', 'T', 'P'];
 
 /// Parses a size. `K`, `KiB` and `kB` mean the same as `k`, and so on.
@@ -26,6 +28,22 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
     number.checked_mul(1u64 << (10 * power)).ok_or_else(|| format!("{text:?} is more than 64 bits hold"))
 }
 
+/// The options in a list, which have commas between them. The commas between the servers of a stream
+/// (`log=nats://a,b/LOG`) separate nothing.
+pub fn split_options(list: &str) -> Vec<&str> {
+    let (mut options, mut rest) = (Vec::new(), list);
+    while !rest.is_empty() {
+        // The servers end where the name of the stream begins.
+        let servers = rest.strip_prefix(STREAM).and_then(|servers| servers.find('/')).map_or(0, |at| STREAM.len() + at);
+        let end = rest[servers..].find(',').map_or(rest.len(), |at| servers + at);
+        if end > 0 {
+            options.push(&rest[..end]);
+        }
+        rest = rest.get(end + 1..).unwrap_or("");
+    }
+    options
+}
+
 /// The options of a list with commas between them.
 ///
 /// ```
@@ -39,7 +57,7 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
 /// One line, for the user: an unknown option, or a value that it does not take.
 pub fn option_list(list: &str) -> Result<MountOptions, String> {
     let mut options = MountOptions::default();
-    for option in list.split(',').filter(|option| !option.is_empty()) {
+    for option in split_options(list) {
         let (name, value) = match option.split_once('=') {
             Some((name, value)) => (name, Some(value)),
             None => (option, None),
@@ -112,6 +130,13 @@ impl MountOptions {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_servers_of_a_stream_are_one_option() {
+        let list = "ro,log=nats://u:p@a:1,b:2/LOG?timeout=5,,cache=16M,log=nats://x";
+        assert_eq!(split_options(list), ["ro", "log=nats://u:p@a:1,b:2/LOG?timeout=5", "cache=16M", "log=nats://x"]);
+        assert_eq!(split_options(",,"), Vec::<&str>::new());
+    }
 
     #[test]
     fn each_option_arrives_and_a_wrong_one_is_named() {

@@ -86,8 +86,8 @@ pub struct Options {
     pub mode: Mode,
     /// The progress callback.
     pub progress: Progress,
-    /// The disk of the volume's log, if the log is not a file of the volume.
-    pub log: Option<std::rc::Rc<dyn ordo_disk::Disk>>,
+    /// Where the volume's log is, if it is not a file of the volume.
+    pub log: Option<ordo_disk::LogHome>,
     /// A check that repairs nothing looks at the volume as it will be after its log was replayed, as a reader sees it;
     /// `false`: as it lies on the disk.
     pub through_log: bool,

@@ -106,7 +106,7 @@ async fn settle(
     rt: &Rt,
     waiting: &Waiting,
     disk: &mut Rc<dyn Disk>,
-    elsewhere: Option<Rc<dyn Disk>>,
+    elsewhere: Option<ordo_disk::LogHome>,
     opened: &mut Opened,
     (mode, through_log): (Mode, bool),
 ) -> Result<Journal, Error> {

@@ -3,7 +3,7 @@
 use crate::setup::{self, Opened};
 use crate::suj::{self, NotReplayed, Replayed};
 use crate::{redo, wapbl};
-use ordo_disk::{Disk, Overlay};
+use ordo_disk::{Disk, LogHome, Overlay};
 use ordo_ondisk::Superblock;
 use ordo_ondisk::superblock::{Keeper, LogAt};
 use ordo_rt::Rt;
@@ -37,9 +37,9 @@ impl Waiting {
         *self != Waiting::Intents
     }
 
-    /// It is on a disk of its own.
+    /// It is on a disk of its own, or in a stream.
     pub(crate) fn is_elsewhere(&self) -> bool {
-        matches!(self, Waiting::Transactions(keeper) if keeper.log == LogAt::Elsewhere)
+        matches!(self, Waiting::Transactions(keeper) if matches!(keeper.log, LogAt::Elsewhere | LogAt::Stream))
     }
 
     /// Replays the log on the disk.
@@ -47,7 +47,7 @@ impl Waiting {
         &self,
         rt: &Rt,
         disk: Rc<dyn Disk>,
-        elsewhere: Option<Rc<dyn Disk>>,
+        elsewhere: Option<LogHome>,
         opened: Opened,
     ) -> Result<Replayed, NotReplayed> {
         match self {
@@ -63,12 +63,12 @@ impl Waiting {
         &self,
         rt: &Rt,
         disk: Rc<dyn Disk>,
-        elsewhere: Option<Rc<dyn Disk>>,
+        elsewhere: Option<LogHome>,
         opened: Opened,
     ) -> Result<Seen, NotReplayed> {
         // The replay may write to the log's own disk, too.
-        let over = |disk| Rc::new(Overlay::new(disk)) as Rc<dyn Disk>;
-        let (disk, log) = (over(disk), elsewhere.map(over));
+        let disk: Rc<dyn Disk> = Rc::new(Overlay::new(disk));
+        let log = elsewhere.map(|log| log.overlaid());
         match self {
             Waiting::Transactions(_) => redo::replay_opened(rt, disk.clone(), log.clone(), opened).await,
             Waiting::Wapbl => wapbl::see(disk.clone(), opened, rt.wall().0).await,
@@ -82,20 +82,16 @@ impl Waiting {
 pub struct Seen {
     /// The volume's.
     pub disk: Rc<dyn Disk>,
-    /// The log's, if it has one of its own.
-    pub log: Option<Rc<dyn Disk>>,
+    /// The log's, if it has one of its own; or its stream.
+    pub log: Option<LogHome>,
 }
 
-/// Replays the log that waits on the volume on `disk`. `elsewhere` is the disk of the log, if the log is not a file of
-/// the volume.
+/// Replays the log that waits on the volume on `disk`. `elsewhere` is where the log is, if it is not a file of the
+/// volume.
 ///
 /// # Errors
 /// Why it was not replayed; then nothing was written, unless a disk failed.
-pub async fn replay_waiting(
-    rt: &Rt,
-    disk: Rc<dyn Disk>,
-    elsewhere: Option<Rc<dyn Disk>>,
-) -> Result<Replayed, NotReplayed> {
+pub async fn replay_waiting(rt: &Rt, disk: Rc<dyn Disk>, elsewhere: Option<LogHome>) -> Result<Replayed, NotReplayed> {
     let opened = setup::open(&disk).await?;
     match Waiting::of(&opened.sb) {
         Some(waiting) => waiting.replay(rt, disk, elsewhere, opened).await,
@@ -107,7 +103,7 @@ pub async fn replay_waiting(
 ///
 /// # Errors
 /// Why it cannot be replayed; or a disk fails.
-pub async fn see_replayed(rt: &Rt, disk: Rc<dyn Disk>, elsewhere: Option<Rc<dyn Disk>>) -> Result<Seen, NotReplayed> {
+pub async fn see_replayed(rt: &Rt, disk: Rc<dyn Disk>, elsewhere: Option<LogHome>) -> Result<Seen, NotReplayed> {
     let opened = setup::open(&disk).await?;
     match Waiting::of(&opened.sb) {
         Some(waiting) => waiting.see(rt, disk, elsewhere, opened).await,

@@ -140,7 +140,7 @@ pub(crate) fn mount(
     let found = found.map_err(|error| Error::Mount(error.to_string()))?;
     let options =
         MountOptions { cache: 64 << 20, noatime: true, read_only, engine: engine(), ..MountOptions::default() };
-    let located = Located { found, disk, log, claim: None };
+    let located = Located { found, disk, log: log.map(Into::into), claim: None };
     let mounted = match order.into() {
         Order::Scheme(scheme) => rt.block_on(Mounted::mount_with(rt, located, scheme, &options)),
         Order::Log { without, around } => {

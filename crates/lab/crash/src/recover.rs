@@ -138,7 +138,7 @@ impl Disk for One {
 /// Those of the check.
 pub(crate) fn check(rt: &Rt, disks: Disks, mode: Mode) -> Result<Report, Error> {
     // What a crash has left is judged as it lies there.
-    let options = Options { log: disks.log, through_log: false, ..Options::new(mode) };
+    let options = Options { log: disks.log.map(Into::into), through_log: false, ..Options::new(mode) };
     rt.block_on(ordo_fsck::check(rt, disks.volume, options)).map_err(|error| Error::Check(error.to_string()))
 }
 

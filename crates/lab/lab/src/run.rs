@@ -415,7 +415,7 @@ impl Run<'_> {
             engine: self.machine.engine.clone(),
             ..MountOptions::default()
         };
-        let located = Located { log, ..locate_on(rt, disk)? };
+        let located = Located { log: log.map(Into::into), ..locate_on(rt, disk)? };
         Ok(rt.block_on(Mounted::mount(rt, located, &options))?)
     }
 }

@@ -101,6 +101,82 @@ pub enum Error {
     /// A record that was durable is missing or damaged.
     #[error(transparent)]
     Damaged(#[from] Damage),
+    /// A message of the stream is none of a log.
+    #[error(
+        "message {number} of the stream is not one of a log: {why}; is the stream used by something else, or damaged? \
+         Name another one"
+    )]
+    Message {
+        /// Its number.
+        number: u64,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// Messages that are needed are not in the stream.
+    #[error(
+        "message {number} of the stream is needed, and the stream begins at {first}: somebody has purged it, or it has \
+         lost what it had"
+    )]
+    Missing {
+        /// The first one that is needed.
+        number: u64,
+        /// The first one that is there.
+        first: u64,
+    },
+    /// The stream has the log of another volume.
+    #[error(
+        "the stream has the log of another volume ({found:016x}; this one is {wanted:016x}): each volume needs a stream \
+         of its own; make one with ordo wafs mkfs"
+    )]
+    OtherOwner {
+        /// Whose log it is.
+        found: u64,
+        /// Who asks.
+        wanted: u64,
+    },
+    /// The stream has a log that a crash has left, and that this volume does not name.
+    #[error(
+        "the stream has a log, {id:016x}, that was not ended and that this volume does not name: is it mounted \
+         elsewhere, or is this an older copy of it? To give that log up: ordo wafs mkfs --force"
+    )]
+    NotEnded {
+        /// The log.
+        id: u64,
+    },
+    /// Another writer has appended to the stream.
+    #[error(
+        "another program has written message {number} of the stream: the volume is in use on another machine, and this \
+         one must not go on; unmount it here"
+    )]
+    Fenced {
+        /// The message.
+        number: u64,
+    },
+    /// The stream has lost what it had acknowledged.
+    #[error(
+        "the stream ends at message {last}, and had acknowledged {acknowledged}: its servers have lost messages. What \
+         that means for the volume is in docs/replicated-log.md"
+    )]
+    LostTail {
+        /// Its last message.
+        last: u64,
+        /// The last one that it had acknowledged.
+        acknowledged: u64,
+    },
+    /// No answer came for too long.
+    #[error("the stream of the log has not answered for {seconds} seconds: {why}")]
+    NoAnswer {
+        /// The last reason.
+        why: String,
+        /// How long.
+        seconds: u64,
+    },
+    /// The servers refuse.
+    #[error("the stream of the log: {why}")]
+    Refused {
+        /// Why.
+        why: String,
+    },
 }
 
 /// A log with a hole: it continues after the place where it seems to end.
@@ -165,12 +241,18 @@ impl Error {
             | Error::Full { .. }
             | Error::Behind { .. }
             | Error::NoRecord { .. }
+            | Error::OtherOwner { .. }
+            | Error::NotEnded { .. }
+            | Error::Fenced { .. }
             | Error::ReadOnly => ErrorKind::Caller,
-            Error::Disk(_) | Error::Failed(_) => ErrorKind::Disk,
+            Error::Disk(_) | Error::Failed(_) | Error::NoAnswer { .. } | Error::Refused { .. } => ErrorKind::Disk,
             Error::NotALog
             | Error::Superblock { .. }
             | Error::Version { .. }
             | Error::CutOff { .. }
+            | Error::Message { .. }
+            | Error::Missing { .. }
+            | Error::LostTail { .. }
             | Error::Damaged(_) => ErrorKind::Image,
         }
     }

@@ -29,6 +29,7 @@
 #![forbid(unsafe_code)]
 
 mod commit;
+mod either;
 mod error;
 mod file;
 mod geometry;
@@ -42,9 +43,11 @@ mod recover;
 mod scan;
 pub mod service;
 mod shared;
+pub mod stream;
 mod superblock;
 mod walk;
 
+pub use either::{AnyLog, AnyScan};
 pub use error::{Damage, Error, Witness};
 pub use file::FileError;
 pub use log::{Log, MakeOptions, Mode, MountOptions, Space};

@@ -24,6 +24,8 @@ pub enum LogAt {
     File(Ino),
     /// On another disk.
     Elsewhere,
+    /// In a stream of messages.
+    Stream,
 }
 
 /// The scheme that last kept the volume.
@@ -47,6 +49,7 @@ impl Keeper {
             LogAt::Nowhere => (0, 0),
             LogAt::File(ino) => (1, ino.0),
             LogAt::Elsewhere => (2, 0),
+            LogAt::Stream => (3, 0),
         };
         let (id, time) = (halves(self.id), halves(time.cast_unsigned()));
         let mut words = [MAGIC, kind, a, b, c, d, ino, id.0, id.1, time.0 ^ time.1.rotate_left(16), 0];
@@ -80,6 +83,7 @@ impl Superblock {
             0 => LogAt::Nowhere,
             1 => LogAt::File(Ino(ino)),
             2 => LogAt::Elsewhere,
+            3 => LogAt::Stream,
             _ => return None,
         };
         let keeper = Keeper { scheme: String::from_utf8(name).ok()?, log, id: u64::from(low) | u64::from(high) << 32 };

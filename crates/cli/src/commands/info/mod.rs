@@ -89,7 +89,8 @@ fn name_of(endian: Endian) -> &'static str {
 /// The log of the scheme that kept one on this volume last.
 #[derive(Debug, Serialize)]
 struct Log {
-    /// `file`: in a file of the volume; `elsewhere`: on a disk that a mount names (`log=PATH`).
+    /// `file`: in a file of the volume; `elsewhere`: on a disk that a mount names (`log=PATH`);
+    /// `stream`: in a stream that it names (`log=nats://…`).
     at: &'static str,
     /// The inode of the file.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -107,6 +108,7 @@ impl Log {
             LogAt::Nowhere => return None,
             LogAt::File(ino) => ("file", Some(ino.0)),
             LogAt::Elsewhere => ("elsewhere", None),
+            LogAt::Stream => ("stream", None),
         };
         Some(Log { at, inode, id: format!("{:016x}", keeper.id), waits: ordo_fsck::log_is_due(sb).is_some() })
     }
@@ -114,6 +116,7 @@ impl Log {
     fn line(&self) -> String {
         let at = match self.inode {
             Some(ino) => format!("in the volume's own file, inode {ino}"),
+            None if self.at == "stream" => "in a stream of messages".to_owned(),
             None => "on another disk".to_owned(),
         };
         let due = if self.waits { "; not replayed yet" } else { "" };

@@ -180,13 +180,13 @@ fn serve_recovered(args: &Args, spec: &ImageSpec, ending: &Ending) -> Outcome {
     let mut options = wanted(args, spec)?;
     options.notices = messages.listener();
     let located = ordofs::locate(&rt, spec, file.clone()).map_err(refused)?;
-    let over = |disk| Rc::new(Overlay::new(disk)) as Rc<dyn Disk>;
-    let view = over(located.disk);
+    let view = Rc::new(Overlay::new(located.disk)) as Rc<dyn Disk>;
     let log = match &options.log {
-        Some(path) => Some(over(ordofs::disk::open(&rt, path, &file)?)),
-        None => located.log.map(over),
+        Some(path) => Some(ordofs::open_log(&rt, path, &file, &options.notices).map_err(refused)?),
+        None => located.log,
     };
-    let located = Located { disk: view.clone(), log, found: located.found };
+    let log = log.map(|log| log.overlaid());
+    let located = Located { disk: view.clone(), log, ..located };
     let mounted = rt.block_on(Mounted::mount(&rt, located, &options)).map_err(refused)?;
     if let Some(why) = mounted.why_read_only() {
         return Err(anyhow!("{spec}: a mount cannot recover it: {why}"));

@@ -1,7 +1,7 @@
 //! Keeping a log.
 
 use crate::Boxed;
-use ordo_disk::{DiskOff, KeepsCopies, Queue};
+use ordo_disk::{DiskOff, KeepsCopies, LogStream, Queue};
 use ordo_vfs::Result;
 use std::rc::Rc;
 
@@ -33,6 +33,23 @@ pub struct LogFile {
     pub endian: ordo_ondisk::Endian,
     /// The disk below, if it keeps what is logged as copies.
     pub copies: Option<Rc<dyn KeepsCopies>>,
+    /// The stream in which the log lies instead: then there are no extents.
+    pub stream: Option<InStream>,
+}
+
+/// A log in a stream, and what the volume knows of it.
+#[derive(Clone)]
+pub struct InStream {
+    /// The stream.
+    pub stream: LogStream,
+    /// Tells the volume from others.
+    pub volume: u64,
+    /// The log that its superblock has named last.
+    pub before: Option<u64>,
+    /// Nothing has written to the volume since that log ended.
+    pub untouched: bool,
+    /// Nothing is written to the volume that no log sees.
+    pub all_logged: bool,
 }
 
 /// Keeps a log of its own. `suj` (intents), and `journal-file`, `wafs`, `block-journal` and `active` (redo): a mount
@@ -40,6 +57,11 @@ pub struct LogFile {
 pub trait KeepsLog {
     /// The log it needs; the scheme cannot be mounted where there is no place for one.
     fn kind(&self) -> LogKind;
+
+    /// Whether its log may lie in a stream.
+    fn takes_stream(&self) -> bool {
+        false
+    }
 
     /// Gives the scheme the place for the log of this mount. Called once, before the volume is in use, and not if the
     /// volume cannot have a log. Returns a number that distinguishes this log from all others, once the log exists and

@@ -17,7 +17,7 @@ mod tracks;
 pub use changes::SeesChanges;
 pub use defers::{Defers, Ready};
 pub use explains::Explains;
-pub use log::{KeepsLog, LogFile, LogKind};
+pub use log::{InStream, KeepsLog, LogFile, LogKind};
 pub use order::{OrdersQueue, Sequence};
 pub use tracks::{Ahead, TracksBufs, TracksInodes};
 

@@ -24,6 +24,9 @@ pub(crate) trait Log: Sized + 'static {
     /// A transaction as it is stored in the log.
     type Form;
 
+    /// It may lie in a stream.
+    const IN_STREAM: bool = false;
+
     /// Creates an empty log and begins it. Returns a number that distinguishes it from all others.
     fn begin(file: LogFile, data: DataMode) -> Boxed<'static, Result<(Self, u64)>>;
 
@@ -45,6 +48,11 @@ pub(crate) trait Log: Sized + 'static {
     /// The most bytes of bufs that a transaction may have changed.
     fn most(&self) -> usize;
 
+    /// The most that it may have changed when a call begins.
+    fn most_before_a_call(&self) -> usize {
+        self.most()
+    }
+
     /// So little room is left that the log should be checkpointed.
     fn is_short(&self) -> bool;
 
@@ -59,6 +67,14 @@ pub(crate) trait Log: Sized + 'static {
     /// # Errors
     /// `Io`.
     fn settle(&self) -> Boxed<'_, Result<()>> {
+        Box::pin(async { Ok(()) })
+    }
+
+    /// Nothing in it is needed any more, and the volume is about to be marked clean.
+    ///
+    /// # Errors
+    /// `Io`.
+    fn end_here(&self) -> Boxed<'_, Result<()>> {
         Box::pin(async { Ok(()) })
     }
 

@@ -4,16 +4,20 @@ use super::log::{Capture, Log};
 use super::marks::Marks;
 use super::{Captured, Txn};
 use crate::DataMode;
-use ordo_buf::{Boxed, LogFile};
+use ordo_buf::{Boxed, InStream, LogFile};
 use ordo_ondisk::redo::{self, Changed, Transaction};
 use ordo_vfs::{Error, Result};
+use ordo_wafs::AnyLog;
+use ordo_wafs::stream::{Owner, StreamLog};
 use std::cell::Cell;
 
 /// One part in so many of the log. When less is free, the log is checkpointed before the next transaction is written.
 const SPARE: u64 = 16;
 
 pub(crate) struct Redo {
-    log: ordo_wafs::Log,
+    log: AnyLog,
+    /// The log has contents, too, and nothing is written past it.
+    complete: bool,
     marks: Marks<ordo_wafs::Lsn>,
     bytes: Cell<u64>,
 }
@@ -25,6 +29,12 @@ pub(crate) struct Form {
 }
 
 impl Redo {
+    /// On an empty log; with its id.
+    fn on(log: AnyLog, complete: bool) -> (Redo, u64) {
+        let (id, marks) = (log.id(), Marks::new(log.end()));
+        (Redo { log, complete, marks, bytes: Cell::new(0) }, id)
+    }
+
     /// Bytes of the log that a transaction of `bytes` bytes needs: each record begins with a header, the last one is
     /// padded to a unit, and the first may begin after the unit that a crash has left.
     fn room_for(&self, bytes: usize) -> u64 {
@@ -59,14 +69,21 @@ fn changed(captured: &Captured) -> Changed {
 impl Log for Redo {
     type Form = Form;
 
-    fn begin(file: LogFile, _: DataMode) -> Boxed<'static, Result<(Redo, u64)>> {
+    const IN_STREAM: bool = true;
+
+    fn begin(file: LogFile, data: DataMode) -> Boxed<'static, Result<(Redo, u64)>> {
         Box::pin(async move {
+            if let Some(InStream { stream, volume, before, untouched, all_logged }) = file.stream {
+                let complete = all_logged && data == DataMode::Journal;
+                let owner = Owner { volume, before, untouched, complete };
+                let log = StreamLog::begin(file.on.rt(), stream, owner).await.map_err(failed)?;
+                return Ok(Redo::on(AnyLog::Stream(log), complete));
+            }
             let place = ordo_wafs::Place::new(&file.on, &file.extents).map_err(failed)?;
             let (make, mount) =
                 (ordo_wafs::MakeOptions::default(), ordo_wafs::MountOptions { mode: ordo_wafs::Mode::Async });
             let log = ordo_wafs::Log::begin(place, make, mount).await.map_err(failed)?;
-            let (id, marks) = (log.id(), Marks::new(log.end()));
-            Ok((Redo { log, marks, bytes: Cell::new(0) }, id))
+            Ok(Redo::on(AnyLog::Disk(log), false))
         })
     }
 
@@ -99,7 +116,7 @@ impl Log for Redo {
             let form = form.bytes;
             let mut first = None;
             for part in redo::parts(&form, self.log.record_most()) {
-                let lsn = self.log.append_patiently(&part).await.map_err(failed)?;
+                let lsn = self.log.append(&part).await.map_err(failed)?;
                 first.get_or_insert(lsn);
             }
             self.log.force(self.log.last()).await.map_err(failed)?;
@@ -111,6 +128,16 @@ impl Log for Redo {
 
     fn most(&self) -> usize {
         usize::try_from(self.log.space().size / 2).unwrap_or(usize::MAX)
+    }
+
+    /// Contents that find no room go past the log (journals-7), and who follows it would not get them: with so much
+    /// room left for a call that does not happen, unless the call is very large.
+    fn most_before_a_call(&self) -> usize {
+        if self.complete { self.most() / 4 } else { self.most() }
+    }
+
+    fn end_here(&self) -> Boxed<'_, Result<()>> {
+        Box::pin(async move { self.log.end_here().await.map_err(failed) })
     }
 
     fn is_short(&self) -> bool {

@@ -258,6 +258,10 @@ impl<L: Log> KeepsLog for Journal<L> {
         self.shared.policy.kind
     }
 
+    fn takes_stream(&self) -> bool {
+        L::IN_STREAM
+    }
+
     fn begin_log(&self, file: LogFile) -> Boxed<'static, Result<u64>> {
         let shared = self.shared.clone();
         Box::pin(async move {

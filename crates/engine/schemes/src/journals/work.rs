@@ -11,7 +11,7 @@ use std::rc::Rc;
 impl<L: Log> Shared<L> {
     /// Admits a call if it may run now.
     pub(super) fn enter(self: &Rc<Self>, cache: &Rc<Cache>, op: Op) -> bool {
-        let most = self.log.borrow().as_ref().map_or(usize::MAX, |log| log.most());
+        let most = self.log.borrow().as_ref().map_or(usize::MAX, |log| log.most_before_a_call());
         let may = {
             let mut state = self.state.borrow_mut();
             let long = state.members.running_bytes() > most;
@@ -240,7 +240,12 @@ impl<L: Log> Shared<L> {
     pub(super) async fn at_rest(&self) -> Result<()> {
         let Some(log) = self.log.borrow().clone() else { return Ok(()) };
         log.go_home(Homeward::All).await?;
-        log.settle().await
+        log.settle().await?;
+        let is_needed = {
+            let state = self.state.borrow();
+            state.lists.is_some() || state.members.low().is_some() || state.has_something()
+        };
+        if is_needed { Ok(()) } else { log.end_here().await }
     }
 
     /// A part of what only copies have goes home: when nothing was changed for a while, or before the log needs their

@@ -43,7 +43,16 @@ async fn mount_on(rt: &Rt, disk: Rc<dyn Disk>, log: Log, name: &str, memory: usi
     if let Some(journal) = scheme.clone().capabilities().log {
         let on = Queue::new(rt, Rc::new(RamDisk::new(8 << 20)), QueueOptions::default());
         let (block, frag, endian) = (BLOCK as u32, 512, log.g.endian);
-        let file = LogFile { on, extents: vec![(DiskOff(0), 8 << 20)], block, frag, stamp: 1, endian, copies: None };
+        let file = LogFile {
+            on,
+            extents: vec![(DiskOff(0), 8 << 20)],
+            block,
+            frag,
+            stamp: 1,
+            endian,
+            copies: None,
+            stream: None,
+        };
         journal.begin_log(file).await.expect("there is room for it");
     }
     let queue = Queue::new(rt, disk, QueueOptions::default());

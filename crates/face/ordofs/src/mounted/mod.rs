@@ -10,13 +10,14 @@ use crate::claim;
 use crate::found::Found;
 use crate::image::{ImageSpec, Located};
 use crate::journal;
+use crate::log_home::open_log;
 use crate::options::default_scheme;
 use crate::snapshot;
 use crate::{Fs, MountOptions, Notice, Notices, OpenError, QuotaLimits, UnreadLog};
 use ordo_active::Active;
 use ordo_buf::{Cache, Health, Scheme};
 use ordo_disk::fence::Claim;
-use ordo_disk::{FileOptions, Queue};
+use ordo_disk::{FileOptions, LogHome, Queue};
 use ordo_ffs::Ffs;
 use ordo_ondisk::superblock::search::Copy;
 use ordo_reclaim::Reclaimer;
@@ -95,7 +96,7 @@ impl Mounted {
         let mut located = claim::located_direct(rt, spec, &file, true)?;
         // A log-structured volume refuses the option, whatever the path is.
         if let (Some(path), Found::Ufs(_)) = (&options.log, &located.found) {
-            located.log = Some(ordo_disk::open(rt, path, &file)?);
+            located.log = Some(open_log(rt, path, &file, &options.notices)?);
         }
         rt.block_on(Mounted::mount(rt, located, options))
     }
@@ -217,7 +218,8 @@ impl Mounted {
         let queue = Queue::new(rt, disk, engine::queue(options));
         opening.keeper.scheme = scheme.name().into();
         if let Some(place) = place {
-            let elsewhere = located.log.map(|disk| Queue::new(rt, disk, engine::queue(options)));
+            let elsewhere = located.log.and_then(LogHome::disk);
+            let elsewhere = elsewhere.map(|disk| Queue::new(rt, disk, engine::queue(options)));
             journal::begin_log(place, elsewhere.unwrap_or_else(|| queue.clone()), &mut opening).await?;
         }
         let health = if read_only || gate.is_err() { Health::read_only() } else { Health::default() };

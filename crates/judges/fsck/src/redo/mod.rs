@@ -16,6 +16,8 @@
 //! P5. A replay needs no more of the log than that transaction takes, and the log's writer keeps that much free after
 //!     each transaction that needs it (journals-8). Otherwise a log that was full at a crash could not be
 //!     replayed.
+//! P6. A log in a stream is taken over after it was read, and before anything is written (stream-4): its writer may
+//!     live on, and what that still commits would be missing here.
 
 mod apply;
 mod nameless;
@@ -27,7 +29,7 @@ use crate::dirty::Order;
 use crate::setup::{self, Opened};
 use crate::suj::{NotReplayed, Replay, Replayed};
 use ordo_active::Active;
-use ordo_disk::Disk;
+use ordo_disk::{Disk, LogHome};
 use ordo_ondisk::superblock::fields::flag;
 use ordo_ondisk::superblock::{Keeper, LogAt};
 use ordo_ondisk::{Cgx, Superblock, csum};
@@ -48,12 +50,12 @@ pub(crate) fn may_be_due(sb: &Superblock) -> bool {
     !sb.is_clean() && log.is_some_and(|log| log != LogAt::Nowhere)
 }
 
-/// Replays the log of the volume on `disk`, and marks the volume clean. `elsewhere` is the disk of the log, if the log
-/// is not a file of the volume.
+/// Replays the log of the volume on `disk`, and marks the volume clean. `elsewhere` is where the log is, if it is not a
+/// file of the volume.
 ///
 /// # Errors
 /// Why the log was not replayed; then nothing was written, unless a disk failed.
-pub async fn replay_log(rt: &Rt, disk: Rc<dyn Disk>, elsewhere: Option<Rc<dyn Disk>>) -> Result<Replayed, NotReplayed> {
+pub async fn replay_log(rt: &Rt, disk: Rc<dyn Disk>, elsewhere: Option<LogHome>) -> Result<Replayed, NotReplayed> {
     let opened = setup::open(&disk).await?;
     replay_opened(rt, disk, elsewhere, opened).await
 }
@@ -62,7 +64,7 @@ pub async fn replay_log(rt: &Rt, disk: Rc<dyn Disk>, elsewhere: Option<Rc<dyn Di
 pub(crate) async fn replay_opened(
     rt: &Rt,
     disk: Rc<dyn Disk>,
-    elsewhere: Option<Rc<dyn Disk>>,
+    elsewhere: Option<LogHome>,
     opened: Opened,
 ) -> Result<Replayed, NotReplayed> {
     let Some(keeper) = is_due(&opened.sb) else {
@@ -80,10 +82,18 @@ pub(crate) async fn replay_opened(
             source::Where::Active(active.insert(over).clone())
         }
         LogAt::File(ino) => source::Where::Within(disk, volume.log_extents(ino).await?),
-        LogAt::Elsewhere | LogAt::Nowhere => source::Where::Elsewhere(elsewhere.ok_or(NotReplayed::LogElsewhere)?),
+        LogAt::Elsewhere | LogAt::Nowhere => match elsewhere.ok_or(NotReplayed::LogElsewhere)? {
+            LogHome::Disk(disk) => source::Where::Elsewhere(disk),
+            LogHome::Stream(_) => return Err(NotReplayed::OtherKind { wanted: "on another disk" }),
+        },
+        LogAt::Stream => match elsewhere.ok_or(NotReplayed::LogInStream)? {
+            LogHome::Stream(stream) => source::Where::Stream(stream),
+            LogHome::Disk(_) => return Err(NotReplayed::OtherKind { wanted: "in a stream of messages" }),
+        },
     };
     let mut source = Source::open(rt, place, &keeper).await?;
     let Held { transactions, blocks } = source.held().await?;
+    source.take_over().await?;
     if let Some(active) = &active {
         // Reads already see what the group journals have: what is written as it was read is not written.
         active.bring_home().await.map_err(ordo_active::OpenError::from)?;

@@ -3,11 +3,13 @@
 use crate::suj::{NotReplayed, Replay};
 use crate::walk::{Slot, Walk};
 use ordo_active::Active;
-use ordo_disk::{Disk, DiskOff, Queue, QueueOptions};
+use ordo_disk::{Disk, DiskOff, LogStream, Queue, QueueOptions};
 use ordo_ondisk::redo::{Joined, Transaction};
 use ordo_ondisk::superblock::Keeper;
 use ordo_ondisk::{Ino, Superblock, dinode};
 use ordo_rt::Rt;
+use ordo_wafs::AnyLog;
+use ordo_wafs::stream::StreamLog;
 use std::rc::Rc;
 
 /// The file of a volume's log.
@@ -156,12 +158,13 @@ pub(super) enum Where {
     Within(Rc<dyn Disk>, Vec<(DiskOff, u64)>),
     Active(Active),
     Elsewhere(Rc<dyn Disk>),
+    Stream(LogStream),
 }
 
 /// An open log.
 pub(super) enum Source {
-    /// A log of changed bytes.
-    Records { place: ordo_wafs::Place, log: ordo_wafs::Log, last: Last<ordo_wafs::Lsn> },
+    /// A log of changed bytes. One on a disk has a place.
+    Records { place: Option<ordo_wafs::Place>, log: AnyLog, last: Last<ordo_wafs::Lsn> },
     /// A log of whole blocks, perhaps on an active disk.
     Blocks {
         place: ordo_blockjournal::Place,
@@ -182,7 +185,7 @@ pub(super) struct Last<P> {
 
 /// A log that is open for writing; its last transaction contains lists and nothing else.
 pub(super) enum Kept {
-    Records(ordo_wafs::Log, ordo_wafs::Lsn),
+    Records(AnyLog, ordo_wafs::Lsn),
     Blocks(ordo_blockjournal::Journal, ordo_blockjournal::Seq),
 }
 
@@ -201,6 +204,10 @@ pub(super) const ACTIVE: &str = "active";
 impl Source {
     /// Opens the log that the superblock names, and no other (fsck-redo-1).
     pub(super) async fn open(rt: &Rt, place: Where, keeper: &Keeper) -> Result<Source, NotReplayed> {
+        let is_the_one = |id: u64| match id == keeper.id {
+            true => Ok(()),
+            false => Err(NotReplayed::OtherLog { found: id, wanted: keeper.id }),
+        };
         let active = if let Where::Active(active) = &place { Some(active.clone()) } else { None };
         let (queue, extents) = match place {
             Where::Within(disk, extents) => (Queue::new(rt, disk, QueueOptions::default()), extents),
@@ -212,10 +219,12 @@ impl Source {
                 let all = (DiskOff(0), size / sector * sector);
                 (Queue::new(rt, disk, QueueOptions::default()), vec![all])
             }
-        };
-        let is_the_one = |id: u64| match id == keeper.id {
-            true => Ok(()),
-            false => Err(NotReplayed::OtherLog { found: id, wanted: keeper.id }),
+            Where::Stream(stream) => {
+                let log = StreamLog::open(rt, stream).await?;
+                is_the_one(log.id())?;
+                let last = Last { at: None, is_lists: false };
+                return Ok(Source::Records { place: None, log: AnyLog::Stream(log), last });
+            }
         };
         if keeper.scheme == OF_BLOCKS || keeper.scheme == ACTIVE {
             let place = ordo_blockjournal::Place::new(&queue, &extents).map_err(ordo_blockjournal::Error::from)?;
@@ -233,7 +242,8 @@ impl Source {
         if let Some(damage) = &log.recovery().damage {
             return Err(ordo_wafs::Error::from(*damage).into());
         }
-        Ok(Source::Records { place, log, last: Last { at: None, is_lists: false } })
+        let last = Last { at: None, is_lists: false };
+        Ok(Source::Records { place: Some(place), log: AnyLog::Disk(log), last })
     }
 
     /// Everything that is complete in it (fsck-redo-2).
@@ -241,7 +251,7 @@ impl Source {
         let mut held = Held { transactions: Vec::new(), blocks: Vec::new() };
         match self {
             Source::Records { log, last, .. } => {
-                let (mut scan, mut joined, mut first) = (log.scan(log.low()), Joined::default(), None);
+                let (mut scan, mut joined, mut first) = (log.scan(), Joined::default(), None);
                 while let Some(record) = scan.next().await? {
                     first.get_or_insert(record.lsn);
                     if let Some(bytes) = joined.add(&record.data)? {
@@ -269,20 +279,29 @@ impl Source {
         Ok(held)
     }
 
+    /// From now on nobody else writes it (fsck-redo-6).
+    pub(super) async fn take_over(&self) -> Result<(), NotReplayed> {
+        match self {
+            Source::Records { log: AnyLog::Stream(log), .. } => Ok(log.take_over().await?),
+            _ => Ok(()),
+        }
+    }
+
     /// Opens the log for writing. It then ends with only the lists of its last transaction, `of`: if that contains
     /// more, another transaction is appended (fsck-redo-3). After a crash from now on, recovery finds the same lists.
     pub(super) async fn keep_lists(self, of: &Transaction) -> Result<Kept, NotReplayed> {
         let (waiting, nameless) = (of.waiting.clone(), of.nameless.clone());
         let lists = Transaction { waiting, nameless, ..Transaction::default() }.encode();
         match self {
-            Source::Records { place, log, last } => {
-                drop(log);
-                let log =
-                    ordo_wafs::Log::mount(place, ordo_wafs::MountOptions { mode: ordo_wafs::Mode::Async }).await?;
+            Source::Records { place, mut log, last } => {
+                if let Some(place) = place {
+                    let options = ordo_wafs::MountOptions { mode: ordo_wafs::Mode::Async };
+                    log = AnyLog::Disk(ordo_wafs::Log::mount(place, options).await?);
+                }
                 let mut first = last.at.filter(|_| last.is_lists);
                 if first.is_none() {
                     for part in ordo_ondisk::redo::parts(&lists, log.record_most()) {
-                        let at = log.append_patiently(&part).await?;
+                        let at = log.append(&part).await?;
                         first.get_or_insert(at);
                     }
                     log.force(log.last()).await?;

@@ -106,6 +106,15 @@ pub enum NotReplayed {
     /// The log is on another disk.
     #[error("its log is on another disk; name it with --log")]
     LogElsewhere,
+    /// The log is in a stream of messages.
+    #[error("its log is in a stream of messages; name it with --log (nats://HOST:PORT/STREAM)")]
+    LogInStream,
+    /// What was named is not of the kind that the superblock says.
+    #[error("its log is {wanted}, and what was named is not")]
+    OtherKind {
+        /// Where the log is.
+        wanted: &'static str,
+    },
     /// The log belongs to another volume, or to another mount.
     #[error("the log is not the one of the last mount: it is {found:016x}, and that was {wanted:016x}")]
     OtherLog {

@@ -245,7 +245,7 @@ fn play(plan: &Plan, calls: &[Op], rt: &Rt, ram: &RamDisk, disks: Disks, look: L
     let options = MountOptions { cache: CACHE, noatime: true, engine: engine(), ..MountOptions::default() };
     let mounted = match rt.block_on(Mounted::mount_with(
         rt,
-        Located { found: found.into(), disk, log, claim: None },
+        Located { found: found.into(), disk, log: log.map(Into::into), claim: None },
         plan.scheme()?,
         &options,
     )) {

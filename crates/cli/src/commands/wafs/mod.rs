@@ -1,5 +1,7 @@
 //! `ordo wafs`
 
+mod stream;
+
 use crate::image::{self, ImageArg};
 use crate::out::{Out, Outcome, Status, print};
 use crate::{size, text};
@@ -18,8 +20,9 @@ use std::time::Duration;
 
 /// The write-ahead file system by itself: a circular log of records
 ///
-/// LOG is a file, a device or a partition. Records are bytes, named by rising log sequence numbers. docs/wafs.md tells
-/// what a log promises.
+/// LOG is a file, a device or a partition; of mkfs, info and scan also a stream of messages with copies on several
+/// servers: nats://HOST:PORT,HOST:PORT/STREAM. Records are bytes, named by rising log sequence numbers. docs/wafs.md
+/// tells what a log promises, docs/replicated-log.md what a stream adds.
 #[derive(Debug, clap::Args)]
 #[command(
     disable_help_subcommand = true,
@@ -46,10 +49,10 @@ enum Command {
 ///
 /// With --size, LOG is a file, which is made; one that holds anything is not overwritten without --force. Without it,
 /// LOG is a device, a partition, or a file that has its size already; a log that is there is not overwritten without
-/// --force.
+/// --force. A stream is made on its servers with --size bytes; one that is there is removed only with --force.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  ordo wafs mkfs --size 128M log.wafs\n  ordo wafs mkfs --unit 512 /dev/pmem0\n  \
-    ordo wafs mkfs disk.img@p2")]
+    ordo wafs mkfs disk.img@p2\n  ordo wafs mkfs --size 1G --replicas 3 nats://a,b,c/LOG")]
 struct Mkfs {
     #[command(flatten)]
     log: ImageArg,
@@ -59,6 +62,9 @@ struct Mkfs {
     /// Bytes of a unit, in which each write begins: 512 to 64k [default: 4k]
     #[arg(long, short, value_parser = size::parse_u32)]
     unit: Option<u32>,
+    /// Servers that have a copy of a stream: 1 to 5, an odd number
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    replicas: usize,
     /// Overwrite what is there
     #[arg(long)]
     force: bool,
@@ -185,6 +191,9 @@ pub(crate) fn run(args: &Args) -> Outcome {
 }
 
 fn mkfs(args: &Mkfs) -> Outcome {
+    if ordofs::is_stream(&args.log.image) {
+        return stream::make(&args.log.image, args.size, args.replicas, args.force);
+    }
     let spec = args.log.spec()?;
     let options = MakeOptions { unit: args.unit, zero: false };
     let file = !NbdDisk::is_url(&spec.path) && (!spec.path.exists() || spec.path.is_file());
@@ -268,6 +277,12 @@ impl From<Record> for RecordJson {
 }
 
 fn scan(args: &Scan) -> Outcome {
+    if ordofs::is_stream(&args.log.image) {
+        if args.backward {
+            return Err(crate::out::usage("a stream is read forward: leave out --backward"));
+        }
+        return stream::scan(&args.log.image, args.from.0, args.json);
+    }
     look(&args.log, async |log| {
         let (mut ahead, mut back) = (log.scan(args.from), log.scan_back(log.last()));
         let (mut out, mut rows) = (Out::new(), Vec::new());
@@ -302,6 +317,9 @@ struct InfoJson {
 }
 
 fn info(args: &Info) -> Outcome {
+    if ordofs::is_stream(&args.log.image) {
+        return stream::info(&args.log.image, args.json);
+    }
     let found = look(&args.log, async |log| {
         let space = log.space();
         Ok(InfoJson {
