@@ -1,7 +1,7 @@
 //! Calls and replies of ONC RPC (RFC 5531), and what a call says of its caller.
 //!
 //! The header is decoded here and not by `nfs3_types`: its decoder would make room for the groups that AUTH_SYS
-//! announces before it looks for them (wire-2).
+//! announces before it looks for them (nfs-wire-2).
 
 use crate::wire::{finish, outgoing, word};
 use nfs3_types::rpc::{accept_stat, auth_stat};

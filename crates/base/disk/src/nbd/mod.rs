@@ -7,7 +7,7 @@
 //! N1. A connection that is lost is made again, and what was not answered is sent again, so that nobody above sees it.
 //!     A connection is lost when it ends, and when a reply breaks the protocol, was not asked for, or comes twice.
 //! N2. Lengths that the server reports are bounded before anything is allocated; a reply is believed only inside of
-//!     what its request allows (wire-1).
+//!     what its request allows (nbd-wire-1).
 //! N3. A server that dies may lose every change that it has answered and that no flush covers. These are kept, and a
 //!     write that finds no memory for its own keeping waits for a flush of ours. A server that offers no flush writes
 //!     through, and a disk whose cache the user calls safe loses nothing: there nothing is kept.

@@ -19,7 +19,7 @@ pub(crate) fn decode<A: Unpack>(bytes: &[u8], parts: &[Part]) -> Option<A> {
     rest.is_empty().then_some(args)
 }
 
-/// Where lengths are in a procedure's arguments (wire-2).
+/// Where lengths are in a procedure's arguments (nfs-wire-2).
 fn parts(procedure: Procedure) -> &'static [Part] {
     use Part::{Fixed, Opaque, Sattr};
     match procedure {
