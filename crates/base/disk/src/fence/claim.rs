@@ -11,7 +11,7 @@ use ordo_rt::sync::Mutex;
 use ordo_rt::{Rt, Time};
 use rustix::io::Errno;
 
-use super::record::{Seen, are_apart, look, put};
+use super::record::{Seen, are_apart, look, look_at_damage, put};
 use super::{Fence, Lease, Times};
 use crate::error::{Cause, DiskError, DiskOp};
 use crate::{Disk, DiskOff};
@@ -410,7 +410,7 @@ async fn watched(
     tell: &impl Fn(&Waiting),
 ) -> Result<Option<(Owner, Duration, Time)>, ClaimError> {
     let mut began = rt.now_with_sleep();
-    let seen = look(disk, place).await?.filter(Seen::is_on).ok_or(ClaimError::Gone)?;
+    let seen = look_at_damage(disk, place).await?.filter(Seen::is_on).ok_or(ClaimError::Gone)?;
     let owner = match seen.owner() {
         Ok(Some(owner)) => owner.clone(),
         Ok(None) => return Err(ClaimError::Gone),

@@ -80,3 +80,21 @@ fn a_clock_that_jumps_neither_saves_nor_costs_a_claim() {
         take(&rt, ram.clone(), "second").await.unwrap().release().await.unwrap();
     });
 }
+
+/// A power cut has left a sector that cannot be read: writing it mends that.
+#[test]
+fn a_record_that_the_disk_cannot_read_is_refused_and_made_anew_on_request() {
+    let rt = Rt::virtual_time(6);
+    let ram = protected(&rt);
+    let failing = || -> Rc<dyn Disk> {
+        let plan = FaultPlan::new(0).with(Fault::error(DiskOp::Read, 1));
+        Rc::new(Faulty::new(Rc::new(ram.clone()), plan))
+    };
+    rt.block_on(async {
+        let refused = take(&rt, failing(), "x").await.err().unwrap();
+        assert!(matches!(refused, ClaimError::Damaged { .. }), "{refused}");
+        let claim = Claim::take(&rt, failing(), place(), "x", true, |_| {}).await.unwrap();
+        claim.release().await.unwrap();
+        take(&rt, Rc::new(ram.clone()), "x").await.unwrap().release().await.unwrap();
+    });
+}
