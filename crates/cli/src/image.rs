@@ -104,7 +104,8 @@ impl Opened {
 
     /// The same with these options.
     pub(crate) fn to_change_with(rt: &Rt, spec: &ImageSpec, options: MountOptions) -> anyhow::Result<Opened> {
-        let options = MountOptions { cache: CACHE, ..options };
+        let notices = Messages::of(spec, false).listener_of_waits();
+        let options = MountOptions { cache: CACHE, notices, ..options };
         // Before the volume is marked as in use: otherwise a signal in between would leave it so.
         interrupt::catch()?;
         let mounted = Mounted::open(rt, spec, &options).map_err(|error| open_error(&spec.path, error))?;

@@ -43,7 +43,17 @@ impl Messages {
         Notices::to(move |notice: &Notice| own.tell(notice.weight(), &notice.to_string()))
     }
 
-    /// The same, but each line only once in this process: a command may open a volume several times.
+    /// Only of a wait for another writer, which would look like a hang: what changes a volume repairs it in silence.
+    pub(crate) fn listener_of_waits(&self) -> Notices {
+        let own = self.clone();
+        Notices::to(move |notice: &Notice| {
+            if let Notice::WaitsForWriter(_) = notice {
+                own.tell(notice.weight(), &notice.to_string());
+            }
+        })
+    }
+
+    /// Of everything, but each line only once in this process: a command may open a volume several times.
     pub(crate) fn listener_once(&self) -> Notices {
         static SAID: Mutex<Vec<String>> = Mutex::new(Vec::new());
         let own = self.clone();

@@ -6,6 +6,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use crate::error::{Cause, DiskError, DiskOp};
+use crate::fence::Lease;
 use crate::{Block, Image};
 
 /// A byte offset on a disk.
@@ -214,6 +215,10 @@ pub trait Disk {
     fn is_fenced(&self) -> bool {
         false
     }
+
+    /// From now on what changes the disk may be sent only while this lasts. A disk that has done with a request when it
+    /// answers, and sends none again, need not care.
+    fn hold(&self, _lease: &Lease) {}
 
     /// How long until the byte at `at` would pass the head, in nanoseconds, if a request for it came now; used by
     /// [`crate::Scheduler::Sptf`]. `None` if the disk does not know.

@@ -118,7 +118,7 @@ impl DiskError {
             Cause::Io(errno) => *errno,
             Cause::NoReserve => Errno::NOSPC.raw_os_error(),
             Cause::ReadOnly | Cause::Taken(_) => Errno::ROFS.raw_os_error(),
-            Cause::Server(NbdGone::NoAnswer { .. }) => Errno::TIMEDOUT.raw_os_error(),
+            Cause::Server(NbdGone::NoAnswer { .. } | NbdGone::Claim) => Errno::TIMEDOUT.raw_os_error(),
             Cause::Gone { .. } | Cause::Server(NbdGone::Changed { .. }) | Cause::PowerCut => {
                 Errno::NODEV.raw_os_error()
             }

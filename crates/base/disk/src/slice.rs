@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use crate::error::{Cause, DiskError, DiskOp};
+use crate::fence::Lease;
 use crate::{Disk, DiskFuture, DiskInfo, DiskOff, Extent, ReadPart, WritePart, read_len, write_len};
 
 /// The bytes of another disk from `offset` on. Errors report addresses within the part.
@@ -70,6 +71,10 @@ impl Disk for Slice {
             Ok(place) => self.answer(self.whole.discard(place, len)),
             Err(error) => DiskFuture::now(Err(error)),
         }
+    }
+
+    fn hold(&self, lease: &Lease) {
+        self.whole.hold(lease);
     }
 
     fn extents(&self, at: DiskOff, len: u64) -> DiskFuture<Result<Vec<Extent>, DiskError>> {

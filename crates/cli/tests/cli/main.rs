@@ -21,6 +21,7 @@ mod log_structured;
 mod logged;
 mod mounted;
 mod needs;
+mod one_writer;
 mod paper;
 mod quota;
 mod recorded;

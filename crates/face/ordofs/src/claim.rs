@@ -10,7 +10,7 @@
 use crate::found::{self, Found};
 use crate::image::find;
 use crate::{ImageSpec, Located, Notice, Notices, OpenError};
-use ordo_disk::fence::{Claim, Waiting, look};
+use ordo_disk::fence::{Claim, Waiting, look_at_damage};
 use ordo_disk::{Block, Disk, DiskOff, FileOptions, NbdDisk, ReadPart, Tag};
 use ordo_ondisk::mmp::{Beat, Owner, Place};
 use ordo_ondisk::superblock::search::Copy;
@@ -57,7 +57,7 @@ pub fn writer(rt: &Rt, located: &Located) -> Result<Writer, OpenError> {
 
 pub(crate) async fn writer_of(located: &Located) -> Result<Writer, OpenError> {
     let Some(place) = place_of(&located.found) else { return Ok(Writer::Off) };
-    let Some(seen) = look(&*located.disk, place).await? else { return Ok(Writer::Off) };
+    let Some(seen) = look_at_damage(&*located.disk, place).await? else { return Ok(Writer::Off) };
     Ok(match seen.owner() {
         Ok(None) => Writer::Off,
         Ok(Some(owner)) => Writer::On(owner.clone(), seen.beat.ok().flatten()),
@@ -126,7 +126,7 @@ pub fn claim_disk(rt: &Rt, disk: &Rc<dyn Disk>, doing: &str, notices: &Notices) 
     let places = known.map_or(Place::ALL.to_vec(), |place| vec![place]);
     rt.block_on(async {
         for place in places {
-            let seen = look(&**disk, place).await?;
+            let seen = look_at_damage(&**disk, place).await?;
             // Without a volume only a whole record counts: anything may lie there.
             let is_one = seen.is_some_and(|seen| known.is_some() && seen.is_on() || matches!(seen.owner, Ok(Some(_))));
             if is_one {
@@ -192,7 +192,7 @@ async fn take(
     anew: bool,
     notices: &Notices,
 ) -> Result<Option<Claim>, OpenError> {
-    if !look(&**disk, place).await?.is_some_and(|seen| seen.is_on()) {
+    if !look_at_damage(&**disk, place).await?.is_some_and(|seen| seen.is_on()) {
         return Ok(None);
     }
     let tell = |waiting: &Waiting| notices.tell(&Notice::WaitsForWriter(waiting.clone()));

@@ -11,8 +11,8 @@ use ordo_rt::sync::Mutex;
 use ordo_rt::{Rt, Time};
 use rustix::io::Errno;
 
-use super::record::{Seen, are_apart, look, put};
-use super::{Fence, Times};
+use super::record::{Seen, are_apart, look, look_at_damage, put};
+use super::{Fence, Lease, Times};
 use crate::error::{Cause, DiskError, DiskOp};
 use crate::{Disk, DiskOff};
 
@@ -135,6 +135,8 @@ struct Inner {
     seq: Cell<u64>,
     lost: RefCell<Option<Taken>>,
     on_lost: RefCell<Option<Told>>,
+    /// What the disk below was told (fence-9); nobody asks it in virtual time.
+    lease: Lease,
     /// One look at a time: those who wait for it use it together.
     looking: Mutex<()>,
 }
@@ -179,6 +181,7 @@ impl Claim {
                 seq: Cell::new(0),
                 lost: RefCell::new(None),
                 on_lost: RefCell::new(None),
+                lease: Lease::until(Time::ZERO),
                 looking: Mutex::new(()),
             };
             let claim = Claim(Rc::new(inner));
@@ -189,6 +192,9 @@ impl Claim {
                 rt.sleep(left.min(times.interval() / 2)).await;
             }
             claim.valid().await.map_err(|error| claim.why_lost().map_or(error.into(), ClaimError::Raced))?;
+            if !rt.is_virtual() {
+                disk.hold(&claim.0.lease);
+            }
             claim.beat().await?;
             rt.spawn(keep(Rc::downgrade(&claim.0)));
             return Ok(claim);
@@ -256,6 +262,7 @@ impl Claim {
         let taken = match seen.as_ref().and_then(|seen| seen.owner().ok().flatten()).map(|owner| &owner.holder) {
             Some(Ok(holder)) if holder.session == self.0.owner.session() => {
                 self.0.checked.set(began);
+                self.0.lease.extend(began + self.0.times.lease());
                 return Ok(());
             }
             Some(Ok(holder)) => Taken::By(Box::new(holder.clone())),
@@ -337,7 +344,10 @@ impl Claim {
             put(&*inner.disk, inner.place.beat, &[0; SECTOR], true).await?;
         }
         let sector = with.map_or([0; SECTOR], |owner| owner.encode());
-        put(&*inner.disk, inner.place.owner, &sector, true).await
+        put(&*inner.disk, inner.place.owner, &sector, true).await?;
+        // Whoever goes on to write does so without this claim: a tool that removes the record.
+        inner.lease.extend(Time::NEVER);
+        Ok(())
     }
 
     fn too_slow(&self) -> DiskError {
@@ -400,7 +410,7 @@ async fn watched(
     tell: &impl Fn(&Waiting),
 ) -> Result<Option<(Owner, Duration, Time)>, ClaimError> {
     let mut began = rt.now_with_sleep();
-    let seen = look(disk, place).await?.filter(Seen::is_on).ok_or(ClaimError::Gone)?;
+    let seen = look_at_damage(disk, place).await?.filter(Seen::is_on).ok_or(ClaimError::Gone)?;
     let owner = match seen.owner() {
         Ok(Some(owner)) => owner.clone(),
         Ok(None) => return Err(ClaimError::Gone),

@@ -25,17 +25,23 @@
 //! V8. A writer has one write of the record in flight at a time. It releases at most QUICK after a look, with a beat
 //!     between. So a release that arrives late, over another one's claim, finds that one's beats beside it; who reads
 //!     the two watches as if it were claimed.
+//! V9. A disk that keeps requests and sends them later, also again (a network block device), is told of a [`Lease`]
+//!     when the claim counts. What changes the disk it sends only less than LEASE after the begin of a look that found
+//!     the claim; later it gives up. LEASE is longer than VALID, so that what V1 has just let through is not stopped
+//!     on its way, and shorter than SETTLE, so V2 holds for what is sent again as well.
 //!
 //! What cannot be had on a disk without reservations: a request that was given to the system before the machine was
 //! stopped, and one whose machine stops between the look at the clock and the system call, arrive when they arrive. A
 //! virtual machine whose clocks stand still while it is stopped believes its last look for up to VALID of its own time.
 
 mod claim;
+mod lease;
 mod record;
 mod times;
 
 pub use claim::{Claim, ClaimError, DEFAULT_INTERVAL, Taken, Waiting, make_record};
-pub use record::{Seen, look};
+pub use lease::Lease;
+pub use record::{Seen, look, look_at_damage};
 pub use times::Times;
 
 use std::rc::Rc;

@@ -3,7 +3,9 @@
 use ordo_ondisk::ByteOff;
 use ordo_ondisk::mmp::{Beat, Damage, Owner, Place, SECTOR};
 
-use crate::error::DiskError;
+use rustix::io::Errno;
+
+use crate::error::{Cause, DiskError};
 use crate::{Block, Disk, DiskOff, Kind, ReadPart, Tag, WritePart, read_len};
 
 /// What is in the record.
@@ -45,14 +47,31 @@ impl Seen {
 
 /// Reads the record; `None` if the disk ends before it.
 pub async fn look(disk: &dyn Disk, place: Place) -> Result<Option<Seen>, DiskError> {
+    seen(disk, place, false).await
+}
+
+/// The same for who has no claim yet: a sector that the disk cannot read is damage, which can be mended by writing it.
+pub async fn look_at_damage(disk: &dyn Disk, place: Place) -> Result<Option<Seen>, DiskError> {
+    seen(disk, place, true).await
+}
+
+async fn seen(disk: &dyn Disk, place: Place, is_damage: bool) -> Result<Option<Seen>, DiskError> {
     if place.owner.0.max(place.beat.0) + SECTOR as u64 > disk.info().size {
         return Ok(None);
     }
-    let (owner, beat) = (sector(disk, place.owner).await?, sector(disk, place.beat).await?);
+    let read = |sector: Result<Vec<u8>, DiskError>| match sector {
+        Ok(sector) => Ok((sector, None)),
+        Err(DiskError { cause: Cause::Io(code), .. }) if is_damage && code == Errno::IO.raw_os_error() => {
+            Ok((Vec::new(), Some(Damage("the disk cannot read it"))))
+        }
+        Err(error) => Err(error),
+    };
+    let (owner, owner_lost) = read(sector(disk, place.owner).await)?;
+    let (beat, beat_lost) = read(sector(disk, place.beat).await)?;
     Ok(Some(Seen {
-        is_blank: owner.iter().chain(&beat).all(|byte| *byte == 0),
-        owner: Owner::decode(&owner),
-        beat: Beat::decode(&beat),
+        is_blank: owner_lost.or(beat_lost).is_none() && owner.iter().chain(&beat).all(|byte| *byte == 0),
+        owner: owner_lost.map_or_else(|| Owner::decode(&owner), Err),
+        beat: beat_lost.map_or_else(|| Beat::decode(&beat), Err),
         raw: [owner, beat].concat(),
     }))
 }

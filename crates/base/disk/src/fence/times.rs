@@ -29,6 +29,11 @@ impl Times {
         self.quarter * 6
     }
 
+    /// LEASE: how long a disk that sends requests again may do so after such a look.
+    pub fn lease(self) -> Duration {
+        self.quarter * 7
+    }
+
     /// QUICK: how long a claim may take from its look until it is durable.
     pub fn quick(self) -> Duration {
         self.quarter * 2

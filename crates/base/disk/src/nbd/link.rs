@@ -23,6 +23,7 @@ use super::{NbdGone, NbdListener, NbdNotice, clock};
 use crate::ReadPart;
 use crate::engine::Engine;
 use crate::engine::work::{Done, Fault, Work};
+use crate::fence::Lease;
 
 /// How long a server may take for a handshake, and for its last replies when the disk is closed.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
@@ -86,6 +87,11 @@ impl Link {
         let keeper = named("ordo-nbd").spawn(move || keeper.keep())?;
         Ok(Link { shared, waiting: RefCell::default(), keeper: Some(keeper) })
     }
+
+    /// See nbd-10.
+    pub(super) fn hold(&self, lease: &Lease) {
+        self.shared.lock().table.lease = Some(lease.clone());
+    }
 }
 
 fn named(name: &str) -> std::thread::Builder {
@@ -115,6 +121,22 @@ impl Shared {
         }
         drop(state);
         self.changed.notify_all();
+    }
+
+    /// Gives the disk up if the lease is over and one of these messages is a change (nbd-10). The keeper tells of it.
+    fn refuses(&self, batch: &[Message]) -> bool {
+        if !batch.iter().any(Message::is_change) {
+            return false;
+        }
+        let mut state = self.lock();
+        if !state.table.lease.as_ref().is_some_and(Lease::is_over) {
+            return false;
+        }
+        state.table.give_up(NbdGone::Claim);
+        drop(state);
+        self.ring();
+        self.changed.notify_all();
+        true
     }
 
     fn thread_ended(&self) {
@@ -169,13 +191,13 @@ fn receive_all(stream: Stream, export: &Export, counter: &Counter<'_>) {
 }
 
 fn send_all(mut stream: Stream, messages: &mpsc::Receiver<Send>, epoch: u64, shared: &Shared) {
-    if let Err(error) = try_send_all(&mut stream, messages) {
+    if let Err(error) = try_send_all(&mut stream, messages, shared) {
         shared.lose(epoch, &error.to_string());
     }
     shared.thread_ended();
 }
 
-fn try_send_all(stream: &mut Stream, messages: &mpsc::Receiver<Send>) -> io::Result<()> {
+fn try_send_all(stream: &mut Stream, messages: &mpsc::Receiver<Send>, shared: &Shared) -> io::Result<()> {
     while let Ok(first) = messages.recv() {
         let (mut batch, mut bytes, mut over) = (Vec::new(), 0, false);
         let mut next = Some(first);
@@ -190,6 +212,9 @@ fn try_send_all(stream: &mut Stream, messages: &mpsc::Receiver<Send>) -> io::Res
             bytes += message.len();
             batch.push(message);
             next = if over || bytes >= BATCH { None } else { messages.try_recv().ok() };
+        }
+        if shared.refuses(&batch) {
+            break;
         }
         let mut slices = Vec::new();
         batch.iter().for_each(|message| message.slices(&mut slices));
@@ -258,7 +283,14 @@ impl Keeper {
                 }
             }
         }
-        let again = self.shared.lock().table.begin(sends);
+        let again = {
+            let mut state = self.shared.lock();
+            let again = state.table.begin(sends);
+            if matches!(state.table.phase, Phase::Dead(_)) {
+                return Ok(());
+            }
+            again
+        };
         if let Some(lost) = self.lost.take() {
             let seconds = lost.elapsed().as_secs();
             self.manner.listener.tell(&NbdNotice::Back { seconds, again });
@@ -273,6 +305,12 @@ impl Keeper {
         let (mut told, mut goodbye) = (false, false);
         loop {
             match state.table.phase {
+                // Nobody else gives up for this reason.
+                Phase::Dead(NbdGone::Claim) => {
+                    drop(state);
+                    self.give_up(NbdGone::Claim);
+                    return false;
+                }
                 Phase::Dead(_) => return false,
                 Phase::Broken | Phase::Ending => {
                     self.tries = if state.table.answered { 0 } else { self.tries };
@@ -404,6 +442,11 @@ impl Keeper {
             if state.table.quiet(self.manner.timeout, now).1 {
                 drop(state);
                 self.give_up(self.no_answer());
+                return false;
+            }
+            if state.table.is_forbidden() {
+                drop(state);
+                self.give_up(NbdGone::Claim);
                 return false;
             }
             if now >= until {

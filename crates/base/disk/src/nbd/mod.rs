@@ -25,6 +25,9 @@
 //!     what to do. So nothing waits for ever, unless the user says `timeout=0`.
 //! N9. Several connections only where the server says that they share one cache; they are lost together.
 //!
+//! N10. Under a lease ([`Disk::hold`]) nothing that changes the disk is sent, or sent again, after its end: each lane
+//!     asks before it sends, and the disk is given up. Reads go on as long as no change waits or is kept.
+//!
 //! Requests that overlap and are under way at the same time have no order, as on every [`Disk`].
 //!
 //! A server does not tell who else uses an export: unlike a file, an export cannot be locked from here.
@@ -49,6 +52,7 @@ use ordo_rt::Rt;
 use crate::engine::Driven;
 use crate::engine::work::Work;
 use crate::error::OpenError;
+use crate::fence::Lease;
 use crate::{Cause, Disk, DiskError, DiskFuture, DiskInfo, DiskOff, DiskOp, Extent, ReadPart, WritePart};
 use handshake::Export;
 use link::{Link, Manner, PATIENCE};
@@ -136,6 +140,7 @@ struct Shared {
     info: DiskInfo,
     export: Export,
     driven: Driven,
+    link: Rc<Link>,
 }
 
 impl NbdDisk {
@@ -168,8 +173,9 @@ impl NbdDisk {
         };
         let keeps = export.can_flush() && info.volatile_cache && !info.read_only;
         let table = Table::new(export.clone(), keeps, options.kept.unwrap_or(KEPT));
-        let driven = Driven::new(rt, Rc::new(Link::new(target, lanes, table, manner)?), None)?;
-        Ok(NbdDisk(Rc::new(Shared { info, export, driven })))
+        let link = Rc::new(Link::new(target, lanes, table, manner)?);
+        let driven = Driven::new(rt, link.clone(), None)?;
+        Ok(NbdDisk(Rc::new(Shared { info, export, driven, link })))
     }
 
     /// True if `location` is an address of this kind and not a path.
@@ -205,6 +211,10 @@ impl Disk for NbdDisk {
             return DiskFuture::now(Ok(()));
         }
         self.0.driven.ask(&self.0.info, DiskOff(0), Work::Flush, |_| Ok(()))
+    }
+
+    fn hold(&self, lease: &Lease) {
+        self.0.link.hold(lease);
     }
 
     fn discard(&self, at: DiskOff, len: u64) -> DiskFuture<Result<(), DiskError>> {

@@ -16,6 +16,13 @@ pub enum NbdGone {
         /// The time-out.
         seconds: u64,
     },
+    /// Changes waited for the server for so long that another writer may have the disk by now.
+    #[error(
+        "its server did not take changes for so long that another writer may have claimed the disk since (mmp=on): \
+         they are not sent any more. Unmount, and mount again; a longer interval waits longer for a server: \
+         ordo tune -o mmp=SECONDS, up to 30"
+    )]
+    Claim,
     /// The server came back with something else.
     #[error(
         "its server came back with another disk, and is given up: {what} was {before}, and is {now} now; what was \

@@ -15,6 +15,7 @@ use super::wire::{Message, Send};
 use super::{NbdGone, clock};
 use crate::ReadPart;
 use crate::engine::work::{Done, Fault, Work};
+use crate::fence::Lease;
 
 /// How often a change that is replayed may be refused before all begins anew, after a while.
 const TRIES: u32 = 8;
@@ -109,6 +110,8 @@ pub(super) struct Table {
     pub(super) answered: bool,
     /// Why the last lanes were lost.
     pub(super) why: String,
+    /// How long changes may be sent, if somebody has claimed the disk (nbd-10).
+    pub(super) lease: Option<Lease>,
 }
 
 impl Table {
@@ -134,6 +137,7 @@ impl Table {
             progress: clock(),
             answered: false,
             why: String::new(),
+            lease: None,
         }
     }
 
@@ -337,8 +341,19 @@ impl Table {
         }
     }
 
+    /// The lease is over, and a change waits or would have to be sent again.
+    pub(super) fn is_forbidden(&self) -> bool {
+        let is_change = |slot: &Slot| matches!(slot.work, Some(Work::Write { .. } | Work::Punch { .. }));
+        self.lease.as_ref().is_some_and(Lease::is_over)
+            && (self.kept.pieces().next().is_some() || self.pending.values().any(is_change))
+    }
+
     /// The lanes of a new epoch: what the server may have lost goes first (nbd-4).
     pub(super) fn begin(&mut self, lanes: Vec<mpsc::Sender<Send>>) -> usize {
+        if self.is_forbidden() {
+            self.give_up(NbdGone::Claim);
+            return 0;
+        }
         self.lanes = lanes;
         self.phase = Phase::Replaying;
         self.answered = false;

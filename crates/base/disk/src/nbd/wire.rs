@@ -75,6 +75,12 @@ impl Message {
         Some(Message { header: header(command, 0, number, at, len), data })
     }
 
+    /// It changes the disk.
+    pub(super) fn is_change(&self) -> bool {
+        let command = u16::from_be_bytes([self.header[6], self.header[7]]);
+        matches!(command, CMD_WRITE | CMD_WRITE_ZEROES | CMD_TRIM)
+    }
+
     /// The last one.
     pub(super) fn goodbye() -> Message {
         Message { header: header(CMD_DISC, 0, 0, 0, 0), data: Vec::new() }

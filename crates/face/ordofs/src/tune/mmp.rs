@@ -7,7 +7,7 @@ use super::{MmpChange, TuneError, Tuned};
 use crate::Located;
 use crate::claim::{Writer, place_of, writer};
 use ordo_disk::Disk;
-use ordo_disk::fence::{Claim, look, make_record};
+use ordo_disk::fence::{Claim, look_at_damage, make_record};
 use ordo_ondisk::mmp::{INTERVALS, Place};
 use ordo_rt::Rt;
 use std::rc::Rc;
@@ -20,7 +20,7 @@ pub(super) fn check(rt: &Rt, change: Option<MmpChange>, located: &Located) -> Re
         if !INTERVALS.contains(&interval) {
             return Err(TuneError::MmpInterval(interval));
         }
-        let seen = rt.block_on(look(&*located.disk, place))?.ok_or(TuneError::NoMmpPlace)?;
+        let seen = rt.block_on(look_at_damage(&*located.disk, place))?.ok_or(TuneError::NoMmpPlace)?;
         if is == Writer::Off && !seen.is_blank {
             return Err(TuneError::MmpPlaceTaken { owner: place.owner.0, beat: place.beat.0 });
         }

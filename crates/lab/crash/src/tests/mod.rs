@@ -2,5 +2,6 @@
 
 mod bounded;
 mod log_by_itself;
+mod one_writer;
 mod separate;
 mod sync_ends;

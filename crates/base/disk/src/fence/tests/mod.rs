@@ -13,6 +13,8 @@ use super::*;
 use crate::error::{Cause, DiskError};
 use crate::{Block, DiskOp, Fault, FaultPlan, Faulty, Kind, RamDisk};
 
+mod both;
+
 const INTERVAL: u32 = 1000;
 const SECOND: Duration = Duration::from_secs(1);
 

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use super::server::{Chunks, Fate, SIZE, Server, nature};
 use super::*;
+use crate::fence::Lease;
 use proto::{CMD_BLOCK_STATUS, CMD_READ, EIO};
 
 /// Short, so that a test of a time-out does not take long.
@@ -143,4 +144,52 @@ fn lists_of_extents_that_cannot_be_are_not_believed() {
     let (rt, server) = (Rt::real_time(), Server::start(nature()));
     let disk = connect(&rt, &server, &NbdOptions::default());
     assert_eq!(rt.block_on(disk.extents(DiskOff(0), 2048)).unwrap_err().cause, Cause::Unsupported);
+}
+
+/// A lease that ends so many seconds from now, or ended so many before.
+fn lease(rt: &Rt, seconds: i64) -> Lease {
+    let now = rt.now_with_sleep().as_nanos();
+    Lease::until(ordo_rt::Time::from_nanos(now.saturating_add_signed(seconds * 1_000_000_000)))
+}
+
+#[test]
+fn after_the_end_of_its_lease_nothing_that_was_lost_is_sent_again() {
+    for (seconds, is_sent) in [(3600, true), (-1, false)] {
+        let (rt, server) = (Rt::real_time(), Server::start(nature().at(2, Fate::Dies)));
+        let (options, told) = impatient();
+        let disk = connect(&rt, &server, &NbdOptions { timeout: Some(Duration::from_secs(60)), ..options });
+        write(&disk, &rt, 0, 1, false).unwrap();
+        disk.hold(&lease(&rt, seconds));
+        let flushed = rt.block_on(disk.flush());
+        drop(disk);
+        if is_sent {
+            flushed.unwrap();
+            assert_eq!(server.lock().requests, 4, "the write, the flush, and both again");
+            continue;
+        }
+        let error = flushed.unwrap_err();
+        assert_eq!(error.cause, Cause::Server(NbdGone::Claim));
+        assert!(error.to_string().contains("mmp"), "{error}");
+        assert_eq!(server.lock().requests, 2);
+        assert!(told.lock().unwrap().iter().any(|told| told.contains("another writer may have claimed")));
+    }
+}
+
+#[test]
+fn after_the_end_of_its_lease_no_change_is_sent_and_reads_are() {
+    let (rt, server) = (Rt::real_time(), Server::start(nature().at(3, Fate::Cut)));
+    let disk = connect(&rt, &server, &NbdOptions::default());
+    write(&disk, &rt, 0, 1, true).unwrap();
+    disk.hold(&lease(&rt, -1));
+    // The second read loses its connection: it is made again, since nothing that changes the disk waits.
+    for _ in 0..3 {
+        assert_eq!(read(&disk, &rt, 0, 512).unwrap()[0], 1);
+    }
+    // A claim that is given back ends the lease: who has the disk next is told by a new one.
+    disk.hold(&Lease::until(ordo_rt::Time::NEVER));
+    write(&disk, &rt, 0, 2, true).unwrap();
+    disk.hold(&lease(&rt, -1));
+    assert_eq!(write(&disk, &rt, 0, 3, true).unwrap_err().cause, Cause::Server(NbdGone::Claim));
+    assert_eq!(read(&disk, &rt, 0, 512).unwrap_err().cause, Cause::Server(NbdGone::Claim));
+    assert_eq!(server.lock().bytes[0], 2);
 }
