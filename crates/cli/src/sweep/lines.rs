@@ -1,5 +1,6 @@
 //! The lines of a file, and their reader.
 
+use super::head::MOST_UNITS;
 use super::{Sweep, SweepError, shard};
 use ordo_crash::Shard;
 use serde::{Deserialize, Serialize};
@@ -90,6 +91,9 @@ pub(super) fn read(path: &Path, file: usize) -> Result<Contents, SweepError> {
             contents.torn += u64::from(doubt.take().is_some());
             if let Some(own) = &contents.sweep {
                 own.refuse_other(&format!("{name} begins with"), &head.sweep, &name)?;
+            }
+            if head.sweep.units > MOST_UNITS {
+                return Err(damaged(format!("a sweep of {} units; it has {MOST_UNITS} at most", head.sweep.units)));
             }
             contents.shards.push(shard::parse(&head.shard).map_err(damaged)?);
             contents.sweep = Some(head.sweep);
