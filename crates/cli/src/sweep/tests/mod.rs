@@ -113,3 +113,15 @@ fn a_head_that_claims_more_units_than_fit_in_memory_is_refused() {
     assert!(said.contains("line 1") && said.contains("16777216 at most"), "{said}");
     assert!(run(1 << 30, "1/2", &scratch.path().join("2.jsonl")).unwrap_err().to_string().contains("is the most"));
 }
+
+#[test]
+fn what_may_have_no_end_is_not_read() {
+    let said = run(4, "1/2", Path::new("/dev/full")).unwrap_err().to_string();
+    assert!(said.contains("no regular file"), "{said}");
+    assert!(Joined::read(&["/dev/zero".into()]).is_err());
+    // A hole, and no line.
+    let file = tempfile::NamedTempFile::new().unwrap();
+    file.as_file().set_len(1 << 40).unwrap();
+    let said = Joined::read(&[file.path().into()]).err().map(|error| error.to_string()).unwrap_or_default();
+    assert!(said.contains("line 1: it is longer"), "{said}");
+}
