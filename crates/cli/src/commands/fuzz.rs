@@ -25,7 +25,8 @@ pub(crate) struct Args {
     #[arg(long)]
     words: bool,
     /// Images of each of four kinds of volume
-    #[arg(long, value_name = "N", default_value_t = 1000, conflicts_with = "words")]
+    #[arg(long, value_name = "N", default_value_t = 1000, conflicts_with = "words",
+        value_parser = clap::value_parser!(u64).range(..=1 << 30))]
     images: u64,
     /// Threads [default: as many as there are processors]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]

@@ -7,6 +7,8 @@ pub(crate) enum SweepError {
     Io { path: String, source: std::io::Error },
     #[error("{path}: no file of a sweep: its first line is no head; ordo crash --jsonl OUT makes one")]
     NoSweep { path: String },
+    #[error("{path}: no regular file, so it cannot be continued or joined; --jsonl - writes to standard output")]
+    NoFile { path: String },
     #[error("{path}, line {line}: {why}; remove the line, and the unit counts as lost")]
     Damaged { path: String, line: u64, why: String },
     #[error("{path} holds another sweep than {other}: {what} is {found} there, and {wanted} here; join them apart")]

@@ -9,6 +9,9 @@ use xxhash_rust::xxh3::xxh3_128;
 /// The form of the lines.
 const FORMAT: u32 = 1;
 
+/// Maximum number of units, so that their list fits in memory whatever a head says.
+pub(super) const MOST_UNITS: u64 = 1 << 24;
+
 /// The kinds of sweep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

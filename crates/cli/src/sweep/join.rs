@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 /// The files of one sweep.
 pub(crate) struct Joined {
     pub(crate) sweep: Sweep,
-    files: Vec<(PathBuf, File)>,
+    files: Vec<PathBuf>,
     units: BTreeMap<u64, Vec<Place>>,
     /// Shards that have a file, as they count themselves.
     shards: BTreeSet<(u32, u32)>,
@@ -105,7 +105,7 @@ impl Joined {
             }
             shards.extend(contents.shards.iter().map(|shard| (shard.of, shard.index)));
             contents.units.into_iter().for_each(|(unit, place)| units.entry(unit).or_default().push(place));
-            files.push((path.clone(), File::open(&path).map_err(SweepError::io(&path))?));
+            files.push(path);
         }
         // Of several results the one with the smallest hash counts, so that the order of the files decides nothing.
         units.values_mut().for_each(|places| places.sort_by_key(|place| place.hash));
@@ -131,7 +131,7 @@ impl Joined {
         let contradictions = self.units.iter().filter(|(_, places)| places.iter().any(|p| p.hash != places[0].hash));
         let contradictions: Vec<Contradiction> = contradictions
             .map(|(unit, places)| {
-                let files = places.iter().map(|place| self.files[place.file].0.display().to_string());
+                let files = places.iter().map(|place| self.files[place.file].display().to_string());
                 Contradiction { unit: *unit, name: places[0].name.clone(), files: files.collect() }
             })
             .collect();
@@ -145,7 +145,7 @@ impl Joined {
             twice: self.units.values().filter(|places| places.len() > 1).count() as u64,
             torn: self.torn,
             contradictions,
-            violations: self.units.values().map(|places| places[0].violations).sum(),
+            violations: self.units.values().fold(0, |sum, places| sum.saturating_add(places[0].violations)),
         }
     }
 
@@ -171,8 +171,10 @@ impl Joined {
         self.units.iter().map(|(unit, places)| {
             // OK to index: a unit has a place.
             let place = &places[0];
-            let (path, file) = &self.files[place.file];
+            let path = &self.files[place.file];
             let mut line = vec![0; place.len];
+            // Opened for each line: there may be more files than a process may have open.
+            let file = File::open(path).map_err(SweepError::io(path))?;
             file.read_exact_at(&mut line, place.at).map_err(SweepError::io(path))?;
             told(*unit, &line, path)
         })

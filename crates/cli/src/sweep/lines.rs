@@ -1,13 +1,17 @@
 //! The lines of a file, and their reader.
 
+use super::head::MOST_UNITS;
 use super::{Sweep, SweepError, shard};
 use ordo_crash::Shard;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use xxhash_rust::xxh3::xxh3_128;
+
+/// Maximum length of a line, with its end. The hashes of a part take 640,000 bytes.
+const MOST_LINE: u64 = 1 << 28;
 
 /// The first line of a run.
 #[derive(Debug, Serialize, Deserialize)]
@@ -73,23 +77,35 @@ pub(super) struct Contents {
 /// It cannot be read, is no file of a sweep, or has a wrong line that was not torn.
 pub(super) fn read(path: &Path, file: usize) -> Result<Contents, SweepError> {
     let name = path.display().to_string();
-    let mut from = BufReader::new(File::open(path).map_err(SweepError::io(path))?);
+    let from = File::open(path).map_err(SweepError::io(path))?;
+    if !from.metadata().map_err(SweepError::io(path))?.is_file() {
+        // A device may have no end.
+        return Err(SweepError::NoFile { path: name });
+    }
+    let mut from = BufReader::new(from);
     let mut contents = Contents { whole: true, ..Contents::default() };
     let (mut at, mut number, mut line, mut doubt) = (0, 0, Vec::new(), None::<u64>);
     loop {
         line.clear();
-        let len = from.read_until(b'\n', &mut line).map_err(SweepError::io(path))?;
+        let len = (&mut from).take(MOST_LINE).read_until(b'\n', &mut line).map_err(SweepError::io(path))?;
         if len == 0 {
             break;
         }
         number += 1;
         contents.whole = line.ends_with(b"\n");
+        if len as u64 == MOST_LINE && !contents.whole {
+            let why = format!("it is longer than {MOST_LINE} bytes");
+            return Err(SweepError::Damaged { path: name, line: number, why });
+        }
         let damaged = |why: String| SweepError::Damaged { path: name.clone(), line: number, why };
         if let Ok(head) = serde_json::from_slice::<Head>(&line) {
             // What was torn before it ended an earlier run (cli-sweep-3).
             contents.torn += u64::from(doubt.take().is_some());
             if let Some(own) = &contents.sweep {
                 own.refuse_other(&format!("{name} begins with"), &head.sweep, &name)?;
+            }
+            if head.sweep.units > MOST_UNITS {
+                return Err(damaged(format!("a sweep of {} units; it has {MOST_UNITS} at most", head.sweep.units)));
             }
             contents.shards.push(shard::parse(&head.shard).map_err(damaged)?);
             contents.sweep = Some(head.sweep);

@@ -29,7 +29,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use write::Writer;
@@ -83,6 +83,20 @@ impl Done {
     }
 }
 
+/// Refuses more units than fit in memory as a list.
+///
+/// # Errors
+/// Wrong usage.
+pub(crate) fn check_number(units: u64) -> anyhow::Result<()> {
+    match units <= head::MOST_UNITS {
+        true => Ok(()),
+        false => Err(usage(format!(
+            "a sweep of {units} units, where {} is the most; divide it by seeds, or ask for less",
+            head::MOST_UNITS
+        ))),
+    }
+}
+
 /// Parameters of a sweep, as JSON has them.
 pub(crate) fn parameters<const N: usize>(given: [(&str, Value); N]) -> Map<String, Value> {
     given.into_iter().filter(|(_, value)| !value.is_null()).map(|(name, value)| (name.to_owned(), value)).collect()
@@ -103,18 +117,24 @@ impl Args {
     /// Runs the units of the shard, `jobs` at a time, and writes them in their order.
     pub(crate) fn run(&self, work: &Work<'_>, jobs: u32) -> Outcome {
         let path = self.jsonl.as_deref().ok_or_else(|| usage("a sweep needs --jsonl OUT"))?;
+        let (units, violations) = self.write(work, jobs, path)?;
+        if path.as_os_str() != "-" {
+            let said = format!("{units} units, {violations} violations, in {}", path.display());
+            print(|out| out.line(format!("shard {}: {said}", shard::name(self.shard))))?;
+        }
+        Ok(Status(u8::from(violations > 0)))
+    }
+
+    /// Returns the numbers of units and violations of the shard, with those that were there.
+    fn write(&self, work: &Work<'_>, jobs: u32, path: &Path) -> anyhow::Result<(u64, u64)> {
+        check_number(work.units)?;
         let sweep = Sweep::here(work.kind, self.seed, work.parameters.clone(), work.units)?;
         let (of, index) = (u64::from(self.shard.of), u64::from(self.shard.index));
         let mut writer = Writer::open(path, &sweep, self.shard)?;
         let own = (index..work.units).step_by(of as usize);
         let units: Vec<u64> = own.filter(|unit| !writer.has(*unit)).collect();
         work.in_order(&units, jobs, &mut |unit, done| Ok(writer.unit(unit, &(work.name)(unit), &done)?))?;
-        let (units, violations) = writer.end()?;
-        if path.as_os_str() != "-" {
-            let said = format!("{units} units, {violations} violations, in {}", path.display());
-            print(|out| out.line(format!("shard {}: {said}", shard::name(self.shard))))?;
-        }
-        Ok(Status(u8::from(violations > 0)))
+        Ok(writer.end()?)
     }
 }
 
@@ -190,3 +210,6 @@ fn timed(work: impl FnOnce() -> anyhow::Result<Done>) -> anyhow::Result<Done> {
     let spent = ((cpu() - before) * 1e4).round() / 1e4;
     Ok(done.with_time("cpu_seconds", spent.into()))
 }
+
+#[cfg(test)]
+mod tests;

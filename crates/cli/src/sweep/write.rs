@@ -42,7 +42,15 @@ impl Writer {
         if let Some(there) = &contents.sweep {
             sweep.refuse_other("this command", there, &name)?;
         }
-        if !contents.whole {
+        if contents.sweep.is_none() && contents.torn > 0 {
+            // A worker that was killed while it wrote its first line. Only that may be removed, no other's file.
+            let there = std::fs::read(path).map_err(SweepError::io(path))?;
+            let own = serde_json::to_vec(&head).map_err(std::io::Error::from).map_err(SweepError::io(path))?;
+            match own.starts_with(&there) {
+                true => file.set_len(0).map_err(SweepError::io(path))?,
+                false => return Err(SweepError::NoSweep { path: name }),
+            }
+        } else if !contents.whole {
             // The torn line must not swallow the next one.
             file.write_all(b"\n").map_err(SweepError::io(path))?;
         }
@@ -108,7 +116,10 @@ impl Writer {
 
     /// The end; returns the numbers of units and violations.
     pub(super) fn end(mut self) -> Result<(u64, u64), SweepError> {
-        let counts = Counts { units: self.units.len() as u64, violations: self.units.values().sum() };
+        let counts = Counts {
+            units: self.units.len() as u64,
+            violations: self.units.values().fold(0, |sum, one| sum.saturating_add(*one)),
+        };
         if self.begun {
             self.put(serde_json::to_vec(&End { end: counts }))?;
             if let Some(file) = &self.file {

@@ -210,3 +210,40 @@ fn the_job_files_are_not_stale() {
         assert!(ok(ordo(["merge", &scratch.path(name)])).ends_with("complete\n"));
     }
 }
+
+#[test]
+fn wrong_shards_and_sweeps_without_end_are_wrong_usage() {
+    let scratch = Scratch::new();
+    let file = scratch.path("one.jsonl");
+    for shard in ["0/0", "0/4", "5/4", "1/0", "-1/4", "1", "1/4/2", "1/4294967296", "1/1048577"] {
+        let shard = format!("--shard={shard}");
+        let said = fails(2, ordo(["crash", "--workload", "create", "--jsonl", &file, &shard]));
+        assert!(said.contains("is not a shard; write 2/8"), "{shard}: {said}");
+    }
+    for line in [
+        "crash --workload random --sample 18446744073709551615",
+        "crash --workload create --states 18446744073709551615",
+        "fuzz --images 18446744073709551615",
+        "bench --workload postmark --runs 4294967295",
+    ] {
+        fails(2, ordo(line.split(' ').chain(["--jsonl", &file])));
+        assert!(!Path::new(&file).exists(), "{line}");
+    }
+    // The most shards: nearly all of them have nothing to do.
+    sweep("crash --workload create --states 20", &["--shard", "1048576/1048576", "--jsonl", &file]);
+    let lost = merge(4, &[&file]);
+    assert_eq!(lost["merged"]["shards_missing"], serde_json::json!(["1/1048576"]));
+}
+
+#[test]
+fn more_files_are_joined_than_a_process_may_have_open() {
+    let (scratch, line) = (Scratch::new(), "fuzz --images 2");
+    let folder = scratch.path("out");
+    std::fs::create_dir(&folder).unwrap();
+    for shard in 1..=80 {
+        sweep(line, &["--shard", &format!("{shard}/80"), "--jsonl", &format!("{folder}/{shard}.jsonl")]);
+    }
+    let limited = format!("ulimit -n 40; exec {} merge {folder}", env!("CARGO_BIN_EXE_ordo"));
+    let merged = Command::new("sh").args(["-c", &limited]).output().unwrap();
+    assert!(String::from_utf8_lossy(&merged.stdout).ends_with("complete\n"), "{merged:?}");
+}

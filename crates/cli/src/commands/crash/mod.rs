@@ -72,7 +72,7 @@ pub(crate) struct Args {
     script: Option<PathBuf>,
     /// Run this many scripts of a set of sequences or random scripts, chosen by the seed [default: all; of seq3 2000,
     /// of random 100]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(..=1 << 26))]
     sample: Option<u64>,
     /// The disk; honest: all disks that obey flushes; all: also liar, which ignores them (--list-disks)
     #[arg(long, default_value = ordo_crash::DEFAULT_DEVICE)]

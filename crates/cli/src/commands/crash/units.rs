@@ -60,9 +60,10 @@ fn swept(args: &Args) -> anyhow::Result<Map<String, Value>> {
 }
 
 /// All units: of each device every script in its parts, or every row.
-fn units(devices: usize, scripts: u64, parts: u32) -> Vec<Unit> {
+fn units(devices: usize, scripts: u64, parts: u32) -> anyhow::Result<Vec<Unit>> {
+    sweep::check_number((devices as u64).saturating_mul(scripts).saturating_mul(parts.into()))?;
     let of = |device, at| (0..parts).map(move |index| Unit { device, at, part: Shard { index, of: parts } });
-    (0..devices).flat_map(|device| (0..scripts).flat_map(move |at| of(device, at))).collect()
+    Ok((0..devices).flat_map(|device| (0..scripts).flat_map(move |at| of(device, at))).collect())
 }
 
 fn hex(images: &BTreeSet<u128>) -> String {
@@ -76,8 +77,8 @@ pub(super) fn run(args: &Args) -> Outcome {
     let plan = Plan { shard: Shard::WHOLE, ..args.plan(Script::default(), devices[0])? };
     let parts = |states: u64| u32::try_from(states.div_ceil(PART).max(1)).unwrap_or(u32::MAX);
     let (scripts, units) = match &work {
-        Work::Few(scripts) => (scripts.len() as u64, units(devices.len(), scripts.len() as u64, parts(plan.states))),
-        Work::Many { count, .. } => (*count, units(devices.len(), count.div_ceil(row_length(&plan)), 1)),
+        Work::Few(scripts) => (scripts.len() as u64, units(devices.len(), scripts.len() as u64, parts(plan.states))?),
+        Work::Many { count, .. } => (*count, units(devices.len(), count.div_ceil(row_length(&plan)), 1)?),
     };
     let name = |unit: u64| named(&work, &devices, &plan, units[unit as usize]);
     let counters = Counters::default();
@@ -158,7 +159,7 @@ pub(super) fn faults(args: &Args) -> Outcome {
     let devices = disks::find(&args.disk)?;
     let most = args.plan(Script::default(), devices[0])?.states;
     let parts = u32::try_from(most.div_ceil(FAULTS).clamp(1, 64)).unwrap_or(1);
-    let units = units(devices.len(), scripts.len() as u64, parts);
+    let units = units(devices.len(), scripts.len() as u64, parts)?;
     let name = |unit: u64| {
         let unit = units[unit as usize];
         named_part(&scripts[unit.at as usize].name, devices[unit.device].name, unit.part)
