@@ -59,6 +59,7 @@ mod shape;
 mod shrink;
 mod steer;
 mod story;
+mod stream;
 mod structure;
 mod sweep;
 #[cfg(test)]

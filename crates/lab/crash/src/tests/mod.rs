@@ -3,4 +3,5 @@
 mod bounded;
 mod log_by_itself;
 mod separate;
+mod stream;
 mod sync_ends;
