@@ -10,7 +10,7 @@
 
 use crate::device::Device;
 use crate::shape::Shape;
-use crate::stream::DiskStream;
+use crate::arrivals::DiskStream;
 use ordo_disk::{Disk, LogHome, LogStream, RamDisk, Recorder, Slice};
 use ordo_rt::Rt;
 use std::rc::Rc;

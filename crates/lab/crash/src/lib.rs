@@ -33,6 +33,7 @@
 //!     part.
 #![forbid(unsafe_code)]
 
+mod arrivals;
 mod cut;
 mod device;
 mod disks;
@@ -59,7 +60,6 @@ mod shape;
 mod shrink;
 mod steer;
 mod story;
-mod stream;
 mod structure;
 mod sweep;
 #[cfg(test)]

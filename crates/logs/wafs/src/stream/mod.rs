@@ -16,15 +16,15 @@
 //!     left is not followed by another one before the volume says that it was replayed, and a stream that has the log
 //!     of another volume is not written to. A log that has its first message and no more counts for nothing: the crash
 //!     may have come before the volume named it, and the volume could never be mounted again.
-//! stream-4. Before a replay writes to the volume, it appends a message of its own ([`Kind::Taken`]) directly behind the
-//!     last one that it has read. A writer that lives on somewhere is refused from then on, and what it still commits
-//!     is not acknowledged: nothing acknowledged is missing from the replay.
+//! stream-4. Before a replay writes to the volume, it appends a message of its own ([`Kind::Taken`]) directly behind
+//!     the last one that it has read. A writer that lives on somewhere is refused from then on, and what it still
+//!     commits is not acknowledged: nothing acknowledged is missing from the replay.
 //! stream-5. Messages are dropped only when a durable message says that they are not needed. If one is missing that is
 //!     needed, the log is damaged ([`Error::Missing`]), and not an empty one.
-//! stream-6. A stream that ends before what it has acknowledged has lost it ([`Error::LostTail`]): the writer stops. It
-//!     would otherwise go on over a hole.
-//! stream-7. Nothing waits for ever: after [`ordo_disk::LogStream::patience`] the log ends with an error, and nothing is
-//!     appended any more.
+//! stream-6. A stream that ends before what it has acknowledged has lost it ([`Error::LostTail`]): the writer stops.
+//!     It would otherwise go on over a hole.
+//! stream-7. Nothing waits for ever: after [`ordo_disk::LogStream::patience`] the log ends with an error, and nothing
+//!     is appended any more.
 
 mod deliver;
 mod frame;
@@ -201,8 +201,8 @@ impl StreamLog {
         })))
     }
 
-    /// The volume durably names the log: says so, if nothing else in the log shows it. From then on no other log is begun
-    /// behind it before it was replayed or ended (stream-3).
+    /// The volume durably names the log: says so, if nothing else in the log shows it. From then on no other log is
+    /// begun behind it before it was replayed or ended (stream-3).
     pub fn named(&self) {
         let says_nothing = {
             let state = self.0.state.borrow();
