@@ -8,9 +8,9 @@
 //! K1. The power goes for both at one instant, and each loses what its own cache had: a write becomes durable by a
 //!     flush of its own disk, or, on a device that completes in order, once its own disk completed all before it.
 
+use crate::arrivals::DiskStream;
 use crate::device::Device;
 use crate::shape::Shape;
-use crate::arrivals::DiskStream;
 use ordo_disk::{Disk, LogHome, LogStream, RamDisk, Recorder, Slice};
 use ordo_rt::Rt;
 use std::rc::Rc;
