@@ -12,6 +12,8 @@ pub(crate) struct SchemeSet {
     pub(crate) settings: Settings,
     /// `log=separate`: the log on a disk of its own.
     pub(crate) separate_log: bool,
+    /// `log=stream`: on that disk, in a stream of messages; for the explorer.
+    pub(crate) stream: bool,
 }
 
 impl SchemeSet {
@@ -24,6 +26,9 @@ impl SchemeSet {
         each(lists, |key, value| {
             set.one(key, value).unwrap_or_else(|| Err(format!("there is no {key:?}; there are: {KEYS}")))
         })?;
+        if set.stream {
+            return Err(usage("--set log=stream: is for ordo crash; there is log=separate"));
+        }
         Ok(set)
     }
 
@@ -32,10 +37,11 @@ impl SchemeSet {
         if key != "log" {
             return self.settings.set(key, value).map(|set| set.map_err(str::to_owned));
         }
-        self.separate_log = match value {
-            "separate" => true,
-            "volume" => false,
-            _ => return Some(Err("must be separate or volume".into())),
+        (self.separate_log, self.stream) = match value {
+            "separate" => (true, false),
+            "stream" => (true, true),
+            "volume" => (false, false),
+            _ => return Some(Err("must be separate or volume, and of ordo crash also stream".into())),
         };
         Some(Ok(()))
     }

@@ -230,7 +230,7 @@ fn is_first_of_several(jobs: &[Job], at: usize) -> bool {
 }
 
 fn jobs(args: &Args) -> anyhow::Result<Vec<Job>> {
-    let SchemeSet { settings, separate_log } = SchemeSet::read(&args.set)?;
+    let SchemeSet { settings, separate_log, .. } = SchemeSet::read(&args.set)?;
     let params = Params::parse(&args.param.join(",")).map_err(|error| usage(error.to_string()))?;
     let named: Vec<&str> = args.scheme.iter().map(String::as_str).collect();
     let log = layout::is_log(args.layout, &named)?;

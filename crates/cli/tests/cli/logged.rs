@@ -89,3 +89,22 @@ fn a_served_log_takes_many_clients_until_a_signal() {
     }
     assert_eq!(json(&["scan", log]).as_array().unwrap().len(), 2 + 4, "two streams, and what they appended");
 }
+
+/// What is wrong with the place of a log in a stream is said without a server.
+#[test]
+fn a_stream_that_cannot_be_is_refused_with_the_reason() {
+    let scratch = Scratch::new();
+    let (image, log) = (&scratch.path("copy.img"), &scratch.path("log.wafs"));
+    ok(ordo(["mkfs", "--size", "16M", image]));
+    ok(ordo(["wafs", "mkfs", "--size", "1M", log]));
+    for command in [&["info"][..], &["scan"], &["follow", image]] {
+        let to = |stream: &str| ordo([&["wafs"], command, &[stream]].concat());
+        // Nobody listens at port 1.
+        assert!(fails(3, to("nats://127.0.0.1:1/LOG")).contains("no server can be used"));
+        assert!(fails(3, to("nats://127.0.0.1")).contains("the name of the stream is missing"));
+        assert!(fails(3, to("nats://127.0.0.1/LOG?timeout=0")).contains("?timeout=SECONDS"));
+    }
+    assert!(fails(3, ordo(["wafs", "follow", image, log])).contains("no stream"));
+    let even = ordo(["wafs", "mkfs", "--size", "1M", "--replicas", "2", "nats://127.0.0.1:1/LOG"]);
+    assert!(fails(2, even).contains("an odd number"));
+}

@@ -43,7 +43,8 @@ mod wapbl;
 pub use finding::{Finding, Severity};
 pub use lfs::{LogFinding, is_log_structured};
 pub use redo::{
-    FileBlock, FileShape, LogPlace, active_disk, is_due as log_is_due, place_of_log, replay_log, shape_of_file,
+    FileBlock, FileShape, Followed, Follower, LogPlace, NotFollowed, active_disk, is_due as log_is_due, place_of_log,
+    replay_log, shape_of_file,
 };
 pub use report::{FINDINGS_MAX, Found, Journal, Report, Usage};
 pub use run::check;

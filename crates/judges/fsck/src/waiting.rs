@@ -39,7 +39,7 @@ impl Waiting {
 
     /// It is on a disk of its own, or in a stream.
     pub(crate) fn is_elsewhere(&self) -> bool {
-        matches!(self, Waiting::Transactions(keeper) if matches!(keeper.log, LogAt::Elsewhere | LogAt::Stream))
+        matches!(self, Waiting::Transactions(keeper) if matches!(keeper.log, LogAt::Elsewhere | LogAt::Stream | LogAt::Followed(_)))
     }
 
     /// Replays the log on the disk.

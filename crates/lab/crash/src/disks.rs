@@ -3,17 +3,22 @@
 //! Both are windows on one image, the volume's first. So moments, fates, fingerprints and ids know one range of
 //! sectors, and that there are two disks matters only for flushes.
 //!
+//! With `log=stream` that disk has a stream of messages, and the log lies in it ([`DiskStream`]).
+//!
 //! K1. The power goes for both at one instant, and each loses what its own cache had: a write becomes durable by a
 //!     flush of its own disk, or, on a device that completes in order, once its own disk completed all before it.
 
+use crate::arrivals::DiskStream;
 use crate::device::Device;
 use crate::shape::Shape;
-use ordo_disk::{Disk, RamDisk, Recorder, Slice};
+use ordo_disk::{Disk, LogHome, LogStream, RamDisk, Recorder, Slice};
 use ordo_rt::Rt;
 use std::rc::Rc;
 
 /// Size of the log's disk, in bytes.
 const LOG: u64 = 512 << 10;
+/// The same with a stream, which uses no room twice.
+const STREAM: u64 = 16 << 20;
 
 /// Alignment of the log's disk in the image, in bytes: whole sectors and blocks of any device and volume.
 const LINE: u64 = 64 << 10;
@@ -35,6 +40,8 @@ pub(crate) struct Split {
     volume: u64,
     /// Where the log's disk begins.
     log: Option<u64>,
+    /// The log's disk has a stream.
+    stream: bool,
 }
 
 /// The disks, as the engine or fsck gets them.
@@ -42,23 +49,28 @@ pub(crate) struct Split {
 pub(crate) struct Disks {
     pub(crate) volume: Rc<dyn Disk>,
     pub(crate) log: Option<Rc<dyn Disk>>,
+    stream: bool,
 }
 
 impl Split {
     /// The disks for a volume of this shape.
-    pub(crate) fn of(shape: &Shape, separate_log: bool) -> Split {
-        Split { volume: shape.size, log: separate_log.then(|| shape.size.next_multiple_of(LINE)) }
+    pub(crate) fn of(shape: &Shape, separate_log: bool, stream: bool) -> Split {
+        Split { volume: shape.size, log: separate_log.then(|| shape.size.next_multiple_of(LINE)), stream }
     }
 
     /// One disk, of this many bytes.
     #[cfg(test)]
     pub(crate) fn none(size: u64) -> Split {
-        Split { volume: size, log: None }
+        Split { volume: size, log: None, stream: false }
     }
 
     /// Bytes of the image.
     pub(crate) fn size(self) -> u64 {
-        self.log.map_or(self.volume, |at| at + LOG)
+        self.log.map_or(self.volume, |at| at + self.log_size())
+    }
+
+    fn log_size(self) -> u64 {
+        if self.stream { STREAM } else { LOG }
     }
 
     /// The log has a disk of its own.
@@ -83,21 +95,36 @@ impl Split {
             // OK to expect: both lie within the image, which has whole sectors, and begin at one.
             Rc::new(Slice::new(whole.clone(), at, len).expect("a disk lies within its image"))
         };
-        Disks { volume: window(0, self.volume), log: Some(window(at, LOG)) }
+        Disks { volume: window(0, self.volume), log: Some(window(at, self.log_size())), stream: self.stream }
     }
 
     /// Simulated devices over `ram`, each with its own queue, cache and random seed.
     pub(crate) fn devices(self, device: &Device, rt: &Rt, ram: &RamDisk, seed: u64) -> Disks {
-        let Disks { volume, log } = self.disks(Rc::new(ram.clone()));
+        let Disks { volume, log, stream } = self.disks(Rc::new(ram.clone()));
         let log = log.map(|log| device.over(rt, log, seed ^ OTHER_LUCK));
-        Disks { volume: device.over(rt, volume, seed), log }
+        Disks { volume: device.over(rt, volume, seed), log, stream }
     }
 }
 
 impl Disks {
     /// A volume's disk without a log's disk.
     pub(crate) fn one(volume: Rc<dyn Disk>) -> Disks {
-        Disks { volume, log: None }
+        Disks { volume, log: None, stream: false }
+    }
+
+    /// Where the log is, if it is not on the volume.
+    pub(crate) fn home(&self) -> Option<LogHome> {
+        let log = self.log.clone()?;
+        Some(match self.stream {
+            true => LogHome::Stream(LogStream::new(Rc::new(DiskStream::new(log)))),
+            false => LogHome::Disk(log),
+        })
+    }
+
+    /// Other disks in the place of these.
+    #[must_use]
+    pub(crate) fn replaced(self, volume: Rc<dyn Disk>, log: Option<Rc<dyn Disk>>) -> Disks {
+        Disks { volume, log, ..self }
     }
 
     /// The same disks behind a recorder, which records places in the image.
@@ -105,7 +132,7 @@ impl Disks {
         let recorder = Recorder::new(rt, self.volume, keep_images);
         let log = self.log.map(|log| -> Rc<dyn Disk> { Rc::new(recorder.beside(log, split.base(Side::Log))) });
         let volume = Rc::new(recorder.clone());
-        (recorder, Disks { volume, log })
+        (recorder, Disks { volume, log, stream: self.stream })
     }
 
     /// The same disks, with one of them replaced.

@@ -39,9 +39,11 @@ impl Id {
         for set in plan.settings.said() {
             scheme += &format!("+{set}");
         }
-        if plan.separate_log {
-            scheme += "+log=separate";
-        }
+        scheme += match (plan.separate_log, plan.stream) {
+            (false, _) => "",
+            (true, false) => "+log=separate",
+            (true, true) => "+log=stream",
+        };
         if let Some(question) = plan.question {
             scheme += &format!("+ask={}", question.name());
         }
@@ -73,12 +75,13 @@ impl Id {
         let mut parts = self.scheme.split('!');
         let mut words = parts.next().unwrap_or_default().split('+');
         let scheme = words.next().unwrap_or_default();
-        let (mut settings, mut separate_log, mut question) = (Settings::default(), false, None);
+        let (mut settings, mut log, mut question) = (Settings::default(), (false, false), None);
         for set in words {
             let (key, value) = set.split_once('=').unwrap_or((set, ""));
             match settings.set(key, value) {
                 Some(set) => set.map_err(|_| bad("it sets something to what cannot be"))?,
-                None if set == "log=separate" => separate_log = true,
+                None if set == "log=separate" => log = (true, false),
+                None if set == "log=stream" => log = (true, true),
                 None if key == "ask" => {
                     question = Some(Question::by_name(value).ok_or_else(|| bad("it asks what nobody asks"))?);
                 }
@@ -99,7 +102,7 @@ impl Id {
         };
         let device = Device::by_name(&self.device).ok_or_else(|| bad("no such device"))?;
         let mut plan = Plan::new(scheme, script, device);
-        (plan.settings, plan.separate_log, plan.question) = (settings, separate_log, question);
+        ((plan.separate_log, plan.stream), plan.settings, plan.question) = (log, settings, question);
         plan.shape = shape;
         let (seed, trusts) = self.seed.strip_suffix('t').map_or((&*self.seed, false), |seed| (seed, true));
         let (seed, pauses) = seed.strip_suffix('p').map_or((seed, false), |seed| (seed, true));
@@ -246,6 +249,7 @@ mod tests {
             "sync+allocinit=all!inode-before-name:create:nvme:ufs1,8388608,32768,4096:1p:17:1*30.0*1",
             "wafs+data=ordered+logmode=sync+log=separate:rename:plp:ufs2,8388608,4096,512:1:17:0",
             "sync:rename:sata:ufs2,8388608,4096,512:1pt:17:0",
+            "wafs+logmode=sync+log=stream:rename:sata:ufs2,8388608,4096,512:1:17:0",
             "wafs+logmode=sync+log=separate+ask=atomic:rename:sata:ufs2,8388608,4096,512:1:17:0",
             "softupdates:random-sizes-17:sata:ufs1,8388608,4096,512,big:0:3:",
             "lfs!superblock-after-log:create:sata:lfs,8388608,4096,512,65536,16,9:1:17:0110",

@@ -33,6 +33,7 @@
 //!     part.
 #![forbid(unsafe_code)]
 
+mod arrivals;
 mod cut;
 pub mod damage;
 mod device;

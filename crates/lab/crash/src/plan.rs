@@ -8,7 +8,7 @@ use crate::question::Question;
 use crate::record::honest;
 use crate::shape::Shape;
 use crate::volume::{fresh, fresh_log};
-use ordo_buf::{CrashLeaves, LogKind, Promises, Scheme};
+use ordo_buf::{CrashLeaves, KeepsLog, LogKind, Promises, Scheme};
 use ordo_disk::RamDisk;
 use ordo_rt::Rt;
 use ordo_schemes::Settings;
@@ -53,6 +53,8 @@ pub struct Plan {
     pub settings: Settings,
     /// The log of the scheme lies on a disk of its own.
     pub separate_log: bool,
+    /// In a stream of messages on that disk.
+    pub stream: bool,
     /// What is checked instead of what the scheme declares.
     pub question: Option<Question>,
     /// Inserted between the scheme and the engine.
@@ -95,6 +97,7 @@ impl Plan {
             scheme: scheme.into(),
             settings: Settings::default(),
             separate_log: false,
+            stream: false,
             question: None,
             mutilate: None,
             script,
@@ -131,7 +134,9 @@ impl Plan {
     pub fn scheme(&self) -> Result<Rc<dyn Scheme>, Error> {
         let known = ordo_schemes::by_name(&self.scheme).ok_or_else(|| Error::NoScheme(self.scheme.clone()))?;
         let made = known.make(self.settings.clone())?;
-        if self.separate_log && made.clone().capabilities().log_kind() != Some(LogKind::Redo) {
+        let keeps = made.clone().capabilities().log;
+        let fits = |log: Rc<dyn KeepsLog>| log.kind() == LogKind::Redo && (!self.stream || log.takes_stream());
+        if self.separate_log && !keeps.is_some_and(fits) {
             return Err(Error::NoLog(self.scheme.clone()));
         }
         Ok(match &self.mutilate {
@@ -142,7 +147,7 @@ impl Plan {
 
     /// How an image is divided among the disks.
     pub(crate) fn split(&self) -> Split {
-        Split::of(&self.shape, self.separate_log)
+        Split::of(&self.shape, self.separate_log, self.stream)
     }
 
     /// The volume that the script begins with.

@@ -130,7 +130,7 @@ pub(crate) fn mount(
     order: impl Into<Order>,
     read_only: bool,
 ) -> Result<Mounted, Error> {
-    let Disks { volume: disk, log } = disks;
+    let (log, disk) = (disks.home(), disks.volume);
     let size = disk.info().size;
     let mut read = |at: ordo_ondisk::ByteOff, bytes: &mut [u8]| {
         ram.peek(at.0, bytes);
@@ -140,7 +140,7 @@ pub(crate) fn mount(
     let found = found.map_err(|error| Error::Mount(error.to_string()))?;
     let options =
         MountOptions { cache: 64 << 20, noatime: true, read_only, engine: engine(), ..MountOptions::default() };
-    let located = Located { found, disk, log: log.map(Into::into), claim: None };
+    let located = Located { found, disk, log, claim: None };
     let mounted = match order.into() {
         Order::Scheme(scheme) => rt.block_on(Mounted::mount_with(rt, located, scheme, &options)),
         Order::Log { without, around } => {

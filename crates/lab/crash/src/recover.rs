@@ -72,7 +72,8 @@ impl Traced {
     pub(crate) fn disks(&self) -> Disks {
         let windows = self.split.disks(Rc::new(self.ram.clone()));
         let one = |side, bytes| -> Rc<dyn Disk> { Rc::new(One { of: self.clone(), side, bytes }) };
-        Disks { volume: one(Side::Volume, windows.volume), log: windows.log.map(|log| one(Side::Log, log)) }
+        let (volume, log) = (windows.volume.clone(), windows.log.clone());
+        windows.replaced(one(Side::Volume, volume), log.map(|log| one(Side::Log, log)))
     }
 }
 
@@ -138,7 +139,7 @@ impl Disk for One {
 /// Those of the check.
 pub(crate) fn check(rt: &Rt, disks: Disks, mode: Mode) -> Result<Report, Error> {
     // What a crash has left is judged as it lies there.
-    let options = Options { log: disks.log.map(Into::into), through_log: false, ..Options::new(mode) };
+    let options = Options { log: disks.home(), through_log: false, ..Options::new(mode) };
     rt.block_on(ordo_fsck::check(rt, disks.volume, options)).map_err(|error| Error::Check(error.to_string()))
 }
 

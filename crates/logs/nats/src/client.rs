@@ -55,8 +55,16 @@ pub(crate) async fn find(context: &Context, name: &str) -> Result<Option<Stream>
         Ok(stream) => Ok(Some(stream)),
         Err(error) => match error.kind() {
             GetStreamErrorKind::JetStream(why) if why.error_code() == ErrorCode::STREAM_NOT_FOUND => Ok(None),
-            _ => Err(whole(&error)),
+            _ => Err(unheard(whole(&error))),
         },
+    }
+}
+
+/// The client's words for a request that no server takes say nothing of the cause.
+fn unheard(why: String) -> String {
+    match why.contains("resource does not exist") {
+        true => "none answers for JetStream: it is off (nats-server -js), or no server leads the cluster now".into(),
+        false => why,
     }
 }
 

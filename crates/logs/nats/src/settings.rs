@@ -78,7 +78,8 @@ mod tests {
     fn a_stream_as_we_ask_for_it_is_fit_and_each_other_setting_is_named() {
         let good = Settings { bytes: 1 << 30, replicas: 3 }.config("LOG");
         assert_eq!(unfit(&good), Vec::<String>::new());
-        let changes: [(fn(&mut Config), &str); 9] = [
+        type Change = fn(&mut Config);
+        let changes: [(Change, &str); 9] = [
             (|config| config.description = None, "not made for"),
             (|config| config.subjects.push("x".into()), "subjects"),
             (|config| config.storage = StorageType::Memory, "storage"),

@@ -64,6 +64,13 @@ impl AnyLog {
         }
     }
 
+    /// As [`StreamLog::named`].
+    pub fn named(&self) {
+        if let AnyLog::Stream(log) = self {
+            log.named();
+        }
+    }
+
     /// Everything that it has is in place: a log in a stream says so.
     ///
     /// # Errors

@@ -66,10 +66,17 @@ fn a_log_of_another_volume_or_one_that_waits_is_not_followed() {
     rt.block_on(async {
         let log = StreamLog::begin(&rt, over(&stream), NEW).await.unwrap();
         let begin = |owner| StreamLog::begin(&rt, over(&stream), owner);
+        log.named();
+        log.force(log.last()).await.unwrap();
         assert!(matches!(begin(NEW).await.err(), Some(Error::NotEnded { .. })));
         assert!(matches!(begin(Owner { volume: 8, ..NEW }).await.err(), Some(Error::OtherOwner { .. })));
         log.end_here().await.unwrap();
-        assert!(begin(NEW).await.is_ok());
+        // One whose mount was cut off before the volume named it counts for nothing, but its writer may live on.
+        let cut_off = begin(NEW).await.unwrap();
+        assert!(begin(NEW).await.is_ok() && begin(NEW).await.is_ok());
+        let late = cut_off.append(b"late").await.unwrap();
+        assert!(matches!(cut_off.force(late).await, Err(Error::Fenced { .. })));
+        assert!(matches!(begin(Owner { volume: 8, ..NEW }).await.err(), Some(Error::OtherOwner { .. })));
     });
 }
 

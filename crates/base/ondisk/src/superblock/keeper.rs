@@ -13,6 +13,9 @@ const MAGIC: u32 = 0x4f72_6446;
 /// Longest name of a scheme, in bytes.
 const NAME: usize = 16;
 const WORDS: usize = 11;
+/// The place of a log that a copy follows. Another program does not know it, and takes the copy for a volume that was
+/// not unmounted and has no log.
+const FOLLOWED: u32 = 4;
 
 /// The place of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -26,6 +29,9 @@ pub enum LogAt {
     Elsewhere,
     /// In a stream of messages.
     Stream,
+    /// In a stream, which this copy of a volume follows: it has what the messages before this one say. The scheme's
+    /// name has at most 12 bytes then.
+    Followed(u64),
 }
 
 /// The scheme that last kept the volume.
@@ -44,12 +50,17 @@ impl Keeper {
     fn words(&self, time: i64) -> [u32; WORDS] {
         let mut name = [[0; 4]; NAME / 4];
         name.as_flattened_mut().iter_mut().zip(self.scheme.bytes()).for_each(|(to, from)| *to = from);
-        let [a, b, c, d] = name.map(u32::from_le_bytes);
+        let [a, b, c, mut d] = name.map(u32::from_le_bytes);
         let (kind, ino) = match self.log {
             LogAt::Nowhere => (0, 0),
             LogAt::File(ino) => (1, ino.0),
             LogAt::Elsewhere => (2, 0),
             LogAt::Stream => (3, 0),
+            LogAt::Followed(next) => {
+                let (low, high) = halves(next);
+                d = high;
+                (FOLLOWED, low)
+            }
         };
         let (id, time) = (halves(self.id), halves(time.cast_unsigned()));
         let mut words = [MAGIC, kind, a, b, c, d, ino, id.0, id.1, time.0 ^ time.1.rotate_left(16), 0];
@@ -77,13 +88,15 @@ impl Superblock {
         if magic != MAGIC || words[WORDS - 1] != sum(&words) {
             return None;
         }
+        let last = if kind == FOLLOWED { 0 } else { d };
         let name: Vec<u8> =
-            [a, b, c, d].iter().flat_map(|word| word.to_le_bytes()).take_while(|byte| *byte != 0).collect();
+            [a, b, c, last].iter().flat_map(|word| word.to_le_bytes()).take_while(|byte| *byte != 0).collect();
         let log = match kind {
             0 => LogAt::Nowhere,
             1 => LogAt::File(Ino(ino)),
             2 => LogAt::Elsewhere,
             3 => LogAt::Stream,
+            FOLLOWED => LogAt::Followed(u64::from(ino) | u64::from(d) << 32),
             _ => return None,
         };
         let keeper = Keeper { scheme: String::from_utf8(name).ok()?, log, id: u64::from(low) | u64::from(high) << 32 };

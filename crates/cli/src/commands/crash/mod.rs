@@ -57,11 +57,12 @@ pub(crate) struct Args {
     /// The layout of the volume [default: ffs]
     #[arg(long, value_enum)]
     layout: Option<LayoutArg>,
-    /// allocinit=, logmode=, data= and commit= as for mount -o; log=separate: the log is on a second disk; size=,
-    /// bsize=, fsize=, format=ufs1|ufs2, version=1|2|64 (of an lfs), endian=little|big: the volume; profile=NAME|all:
-    /// the kind of random scripts; steer=yes|no: every other random script is varied from one that reached something
-    /// new; pauses=yes|no: time passes between calls, so that the syncer writes; recovery=N: the recovery of one image
-    /// in N is cut, too (0: none); exhaustive=N: every subset of up to N writes that are not durable is tried
+    /// allocinit=, logmode=, data= and commit= as for mount -o; log=separate: the log is on a second disk; log=stream:
+    /// in a stream of messages there; size=, bsize=, fsize=, format=ufs1|ufs2, version=1|2|64 (of an lfs),
+    /// endian=little|big: the volume; profile=NAME|all: the kind of random scripts; steer=yes|no: every other random
+    /// script is varied from one that reached something new; pauses=yes|no: time passes between calls, so that the
+    /// syncer writes; recovery=N: the recovery of one image in N is cut, too (0: none); exhaustive=N: every subset of
+    /// up to N writes that are not durable is tried
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
     /// Scripts between commas, or a set: hand, bugs, ufs, all of these, seq1 to seq3, moves1 to moves3, random

@@ -94,6 +94,7 @@ impl Set {
         let without = std::mem::take(&mut plan.settings.without);
         plan.settings = Settings { without, ..self.scheme.settings.clone() };
         plan.separate_log |= self.scheme.separate_log;
+        plan.stream |= self.scheme.stream;
         put(self.size, &mut plan.shape.size);
         put(self.bsize, &mut plan.shape.bsize);
         put(self.fsize, &mut plan.shape.fsize);

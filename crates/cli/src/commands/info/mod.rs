@@ -90,11 +90,14 @@ fn name_of(endian: Endian) -> &'static str {
 #[derive(Debug, Serialize)]
 struct Log {
     /// `file`: in a file of the volume; `elsewhere`: on a disk that a mount names (`log=PATH`);
-    /// `stream`: in a stream that it names (`log=nats://…`).
+    /// `stream`: in a stream that it names (`log=nats://…`); `followed`: in a stream that this copy follows.
     at: &'static str,
     /// The inode of the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     inode: Option<u32>,
+    /// The message that a copy needs next.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<u64>,
     /// Its unique id, in hexadecimal.
     id: String,
     /// A crash left it, and the volume is not usable before it is replayed.
@@ -109,11 +112,17 @@ impl Log {
             LogAt::File(ino) => ("file", Some(ino.0)),
             LogAt::Elsewhere => ("elsewhere", None),
             LogAt::Stream => ("stream", None),
+            LogAt::Followed(_) => ("followed", None),
         };
-        Some(Log { at, inode, id: format!("{:016x}", keeper.id), waits: ordo_fsck::log_is_due(sb).is_some() })
+        let next = if let LogAt::Followed(next) = keeper.log { Some(next) } else { None };
+        let waits = ordo_fsck::log_is_due(sb).is_some();
+        Some(Log { at, inode, next, id: format!("{:016x}", keeper.id), waits })
     }
 
     fn line(&self) -> String {
+        if let Some(next) = self.next {
+            return format!("in a stream that this copy follows, id {}; it has the messages before {next}", self.id);
+        }
         let at = match self.inode {
             Some(ino) => format!("in the volume's own file, inode {ino}"),
             None if self.at == "stream" => "in a stream of messages".to_owned(),

@@ -86,7 +86,7 @@ fn plans(args: &Args) -> anyhow::Result<Vec<(&'static str, Plan)>> {
         let known: Vec<_> = ordo_crash::DEVICES.iter().map(|device| device.name).collect();
         usage(format!("no disk is called {:?}; there are: {}", args.disk, known.join(", ")))
     })?;
-    let SchemeSet { settings, separate_log } = SchemeSet::read(&args.set)?;
+    let SchemeSet { settings, separate_log, .. } = SchemeSet::read(&args.set)?;
     let all = ordofs::schemes::ALL.iter().map(|known| known.name).chain([LOG_SCHEME]);
     let schemes: Vec<&'static str> = match args.scheme[..] {
         [] => all.collect(),

@@ -24,7 +24,7 @@ pub(super) fn read(args: &Args) -> anyhow::Result<Asked> {
     let usual = if log { LOG_SCHEME } else { DEFAULT_SCHEME };
     let scheme = mount_options::scheme(args.scheme.as_deref().unwrap_or(usual))?.to_owned();
     let (setup, call) = calls(&args.setup, &args.call.join(" "))?;
-    let SchemeSet { settings, separate_log } = SchemeSet::read(&args.set)?;
+    let SchemeSet { settings, separate_log, .. } = SchemeSet::read(&args.set)?;
     let (device, at_once) = (device.clone(), args.at_once);
     let layout = if log { LayoutName::Lfs } else { LayoutName::Ffs };
     if let Some(set) = settings.said().first().filter(|_| log) {

@@ -73,7 +73,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
         Some(Bed::Sim(drive)) => Some(drive.as_str()),
         Some(_) => return Err(usage("--disk: name a modelled drive, sim:NAME")),
     };
-    let SchemeSet { settings, separate_log } = SchemeSet::read(&args.set)?;
+    let SchemeSet { settings, separate_log, .. } = SchemeSet::read(&args.set)?;
     if separate_log {
         return Err(usage("--set log=separate: a replay has one drive"));
     }

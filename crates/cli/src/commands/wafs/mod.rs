@@ -1,5 +1,6 @@
 //! `ordo wafs`
 
+mod follow;
 mod stream;
 
 use crate::image::{self, ImageArg};
@@ -43,6 +44,7 @@ enum Command {
     Info(Info),
     Reclaim(Reclaim),
     Serve(Serve),
+    Follow(follow::Args),
 }
 
 /// Makes a log
@@ -187,6 +189,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
         Command::Info(args) => info(args),
         Command::Reclaim(args) => reclaim(args),
         Command::Serve(args) => serve(args),
+        Command::Follow(args) => follow::run(args),
     }
 }
 

@@ -22,7 +22,7 @@ pub(super) fn make(address: &Path, size: Option<u64>, replicas: usize, force: bo
 
 #[cfg(feature = "nats")]
 fn made(address: &str, bytes: u64, replicas: usize, force: bool) -> anyhow::Result<()> {
-    if !ordofs::nats::REPLICAS.contains(&replicas) {
+    if !ordofs::nats::REPLICAS.contains(&replicas) || replicas.is_multiple_of(2) {
         return Err(crate::out::usage(format!("--replicas {replicas}: 1 to 5, and an odd number")));
     }
     Ok(ordofs::nats::make(address, ordofs::nats::Settings { bytes, replicas }, force)?)

@@ -147,6 +147,8 @@ impl Log for Redo {
 
     fn reclaim(&self, before: Txn, now: bool) -> Boxed<'_, Result<()>> {
         Box::pin(async move {
+            // Nobody reclaims before the mount has written its superblock.
+            self.log.named();
             self.log.reclaim(self.marks.forget(before)).map_err(failed)?;
             if now { self.log.checkpoint().await.map_err(failed) } else { Ok(()) }
         })

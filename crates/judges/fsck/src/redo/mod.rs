@@ -20,9 +20,11 @@
 //!     live on, and what that still commits would be missing here.
 
 mod apply;
+mod follow;
 mod nameless;
 mod source;
 
+pub use follow::{Followed, Follower, NotFollowed};
 pub use source::{FileBlock, FileShape, LogPlace, active_disk, place_of_log, shape_of_file};
 
 use crate::dirty::Order;
@@ -90,6 +92,7 @@ pub(crate) async fn replay_opened(
             LogHome::Stream(stream) => source::Where::Stream(stream),
             LogHome::Disk(_) => return Err(NotReplayed::OtherKind { wanted: "in a stream of messages" }),
         },
+        LogAt::Followed(next) => return Err(NotReplayed::Follows { next }),
     };
     let mut source = Source::open(rt, place, &keeper).await?;
     let Held { transactions, blocks } = source.held().await?;

@@ -109,6 +109,15 @@ pub enum NotReplayed {
     /// The log is in a stream of messages.
     #[error("its log is in a stream of messages; name it with --log (nats://HOST:PORT/STREAM)")]
     LogInStream,
+    /// It is a copy of a volume, and follows the log of that one.
+    #[error(
+        "it is a copy that follows the log of a volume, and has what the messages before {next} say; to use it in the \
+         volume's place: ordo wafs follow --promote"
+    )]
+    Follows {
+        /// The message that it needs next.
+        next: u64,
+    },
     /// What was named is not of the kind that the superblock says.
     #[error("its log is {wanted}, and what was named is not")]
     OtherKind {

@@ -241,11 +241,11 @@ type Look<'l> = &'l mut dyn FnMut(&Mounted, Option<&Outcome>) -> Result<(), Erro
 
 fn play(plan: &Plan, calls: &[Op], rt: &Rt, ram: &RamDisk, disks: Disks, look: Look<'_>) -> Result<Played, Error> {
     let mut played = Played::default();
-    let (found, Disks { volume: disk, log }) = (find(ram)?, disks);
+    let (found, log, disk) = (find(ram)?, disks.home(), disks.volume);
     let options = MountOptions { cache: CACHE, noatime: true, engine: engine(), ..MountOptions::default() };
     let mounted = match rt.block_on(Mounted::mount_with(
         rt,
-        Located { found: found.into(), disk, log: log.map(Into::into), claim: None },
+        Located { found: found.into(), disk, log, claim: None },
         plan.scheme()?,
         &options,
     )) {

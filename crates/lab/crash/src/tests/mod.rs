@@ -4,4 +4,5 @@ mod bounded;
 mod log_by_itself;
 mod one_writer;
 mod separate;
+mod stream;
 mod sync_ends;

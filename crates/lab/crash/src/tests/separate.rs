@@ -67,10 +67,9 @@ fn the_wrong_disk(disks: Disks) -> Disks {
 
 /// Wrong disks: a flush of one serves both.
 fn one_flush_for_both(disks: Disks) -> Disks {
-    let Disks { volume, log } = disks;
-    let log = log.unwrap();
+    let (volume, log) = (disks.volume.clone(), disks.log.clone().unwrap());
     let both = [&volume, &log];
-    Disks { volume: flushing(volume.clone(), &both), log: Some(flushing(log.clone(), &both)) }
+    disks.replaced(flushing(volume.clone(), &both), Some(flushing(log.clone(), &both)))
 }
 
 fn explored(device: &str, between: fn(Disks) -> Disks) -> Report {

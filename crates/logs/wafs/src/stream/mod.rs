@@ -14,16 +14,17 @@
 //!     place of ours is another writer: this one stops for good.
 //! stream-3. The first message of a mount carries an id that the volume's superblock names, too. A log that a crash has
 //!     left is not followed by another one before the volume says that it was replayed, and a stream that has the log
-//!     of another volume is not written to.
-//! stream-4. Before a replay writes to the volume, it appends a message of its own ([`Kind::Taken`]) directly behind the
-//!     last one that it has read. A writer that lives on somewhere is refused from then on, and what it still commits
-//!     is not acknowledged: nothing acknowledged is missing from the replay.
+//!     of another volume is not written to. A log that has its first message and no more counts for nothing: the crash
+//!     may have come before the volume named it, and the volume could never be mounted again.
+//! stream-4. Before a replay writes to the volume, it appends a message of its own ([`Kind::Taken`]) directly behind
+//!     the last one that it has read. A writer that lives on somewhere is refused from then on, and what it still
+//!     commits is not acknowledged: nothing acknowledged is missing from the replay.
 //! stream-5. Messages are dropped only when a durable message says that they are not needed. If one is missing that is
 //!     needed, the log is damaged ([`Error::Missing`]), and not an empty one.
-//! stream-6. A stream that ends before what it has acknowledged has lost it ([`Error::LostTail`]): the writer stops. It
-//!     would otherwise go on over a hole.
-//! stream-7. Nothing waits for ever: after [`ordo_disk::LogStream::patience`] the log ends with an error, and nothing is
-//!     appended any more.
+//! stream-6. A stream that ends before what it has acknowledged has lost it ([`Error::LostTail`]): the writer stops.
+//!     It would otherwise go on over a hole.
+//! stream-7. Nothing waits for ever: after [`ordo_disk::LogStream::patience`] the log ends with an error, and nothing
+//!     is appended any more.
 
 mod deliver;
 mod frame;
@@ -120,19 +121,7 @@ impl StreamLog {
         }
         let held = deliver::patiently(rt, &stream, || stream.messages.state()).await?;
         let last = deliver::frame_at(rt, &stream, held.last).await?;
-        let mut follows = 0;
-        if let Some(Frame { header, .. }) = &last {
-            if header.volume != owner.volume {
-                return Err(Error::OtherOwner { found: header.volume, wanted: owner.volume });
-            }
-            let ended = matches!(header.kind, Kind::End | Kind::Taken);
-            if owner.before != Some(header.id) && !ended {
-                return Err(Error::NotEnded { id: header.id });
-            }
-            if header.kind == Kind::End && owner.before == Some(header.id) && owner.untouched {
-                follows = header.id;
-            }
-        }
+        let follows = followed(rt, &stream, held.first, last.as_ref(), owner).await?;
         let time = now(rt);
         let number = held.last + 1;
         let before = last.as_ref().map_or(0, |last| last.header.id);
@@ -210,6 +199,18 @@ impl StreamLog {
             progress: Notify::new(),
             purging: Mutex::new(()),
         })))
+    }
+
+    /// The volume durably names the log: says so, if nothing else in the log shows it. From then on no other log is
+    /// begun behind it before it was replayed or ended (stream-3).
+    pub fn named(&self) {
+        let says_nothing = {
+            let state = self.0.state.borrow();
+            !state.read_only && state.failed.is_none() && state.end == self.0.begin + 1
+        };
+        if says_nothing {
+            self.put(Kind::Mark, &[]);
+        }
     }
 
     /// Takes the log over: who wrote it until now is refused, and this handle may append (stream-4).
@@ -485,6 +486,30 @@ impl State {
 impl Drop for Inner {
     fn drop(&mut self) {
         self.bell.notify_one();
+    }
+}
+
+/// The log that a new one continues; 0, if it may begin here, but continues none (stream-3).
+async fn followed(rt: &Rt, stream: &LogStream, first: u64, last: Option<&Frame>, owner: Owner) -> Result<u64, Error> {
+    let Some(Frame { header: last, .. }) = last else { return Ok(0) };
+    if last.volume != owner.volume {
+        return Err(Error::OtherOwner { found: last.volume, wanted: owner.volume });
+    }
+    // A crash may come after a log's first message and before the volume is in use with it.
+    let mut used = *last;
+    while used.kind == Kind::Begin && owner.before != Some(used.id) {
+        if used.number <= first {
+            return Ok(0);
+        }
+        let Some(Frame { header, .. }) = deliver::frame_at(rt, stream, used.number - 1).await? else { return Ok(0) };
+        used = header;
+    }
+    let named = owner.before == Some(used.id);
+    match used.kind {
+        Kind::End | Kind::Begin if named && owner.untouched => Ok(used.id),
+        Kind::End | Kind::Taken => Ok(0),
+        _ if named => Ok(0),
+        _ => Err(Error::NotEnded { id: used.id }),
     }
 }
 
