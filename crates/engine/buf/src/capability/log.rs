@@ -59,9 +59,7 @@ pub trait KeepsLog {
     fn kind(&self) -> LogKind;
 
     /// Whether its log may lie in a stream.
-    fn takes_stream(&self) -> bool {
-        false
-    }
+    fn takes_stream(&self) -> bool;
 
     /// Gives the scheme the place for the log of this mount. Called once, before the volume is in use, and not if the
     /// volume cannot have a log. Returns a number that distinguishes this log from all others, once the log exists and

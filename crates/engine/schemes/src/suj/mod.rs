@@ -259,6 +259,11 @@ impl KeepsLog for Suj {
         LogKind::Intents
     }
 
+    fn takes_stream(&self) -> bool {
+        // FreeBSD's journal is a file of the volume.
+        false
+    }
+
     fn begin_log(&self, file: LogFile) -> Boxed<'static, ordo_vfs::Result<u64>> {
         let id = file.stamp.unsigned_abs();
         self.state.borrow_mut().log = Some(Rc::new(RefCell::new(Log::new(file))));
