@@ -154,6 +154,12 @@ impl Cache {
         self.ripe.borrow_mut().pop_front()
     }
 
+    /// Puts a ticket back that the upkeep took and could not return: the next one tries again. Notifies nobody, or the
+    /// upkeep of a volume whose disk fails would never rest.
+    pub fn put_back(&self, ticket: Ticket) {
+        self.ripe.borrow_mut().push_front(ticket);
+    }
+
     /// A ripe ticket waits for the volume's upkeep.
     pub fn has_ripe(&self) -> bool {
         !self.ripe.borrow().is_empty()

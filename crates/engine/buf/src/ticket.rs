@@ -1,9 +1,11 @@
 //! Tickets: what may be freed once the scheme says that it is safe.
 //!
 //! T1. A ticket is returned to its layout exactly once. A dropped ticket would leak blocks or an inode forever, so a
-//!     dropped ticket is counted, and stops a debug build.
+//!     dropped ticket is counted, and stops a debug build. After a failure of the volume, or when a call was cancelled,
+//!     it is let go: what it would free stays allocated, as after a crash, and the volume is not marked clean.
 //! T2. Outstanding tickets are space that will become free: `statfs` adds it, unmount waits for it.
 
+use crate::Health;
 use ordo_ondisk::{FragNo, Ino};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -56,7 +58,15 @@ struct Sums {
     frags: Cell<u64>,
     inodes: Cell<u64>,
     lost: Cell<u64>,
-    let_go: Cell<bool>,
+    cancelled: Cell<bool>,
+    health: Health,
+}
+
+impl Sums {
+    /// Tickets may be dropped from now on (T1).
+    fn lets_go(&self) -> bool {
+        self.cancelled.get() || self.health.is_read_only()
+    }
 }
 
 /// Counts the tickets of one volume.
@@ -64,6 +74,11 @@ struct Sums {
 pub struct Ledger(Rc<Sums>);
 
 impl Ledger {
+    /// The ledger of a volume with this health.
+    pub fn of(health: Health) -> Ledger {
+        Ledger(Rc::new(Sums { health, ..Sums::default() }))
+    }
+
     /// Issues a ticket.
     pub fn issue(&self, freed: Freed) -> Ticket {
         self.tell(TicketEvent::Issued(&freed));
@@ -98,7 +113,7 @@ impl Ledger {
     /// A call was cancelled: the tickets that it holds are dropped, and what they would free stays allocated, as after
     /// a crash.
     pub(crate) fn let_go(&self) {
-        self.0.let_go.set(true);
+        self.0.cancelled.set(true);
     }
 
     /// Notifies `watch` of every ticket from now on, when it is issued and when it is returned. `None` ends that.
@@ -166,7 +181,7 @@ impl Drop for Ticket {
         if let Some(freed) = self.freed.take() {
             self.ledger.settle(&freed);
             self.ledger.0.lost.set(self.ledger.0.lost.get() + 1);
-            debug_assert!(std::thread::panicking() || self.ledger.0.let_go.get(), "a ticket was dropped: {freed:?}");
+            debug_assert!(std::thread::panicking() || self.ledger.0.lets_go(), "a ticket was dropped: {freed:?}");
         }
     }
 }

@@ -16,6 +16,34 @@ pub(crate) struct Freeing {
     ended: Notify,
 }
 
+/// An orphan or a ripe ticket that the upkeep has taken. The call that frees it may be refused, or cancelled at its
+/// door; what it did not begin is put back then. A lost orphan would keep its space on a volume that is marked clean.
+struct Taken<'a, L: Layout> {
+    fs: &'a Ufs<L>,
+    orphan: Cell<Option<Ino>>,
+    ticket: Cell<Option<Ticket>>,
+}
+
+impl<'a, L: Layout> Taken<'a, L> {
+    fn next(fs: &'a Ufs<L>) -> Option<Self> {
+        let orphan = fs.orphans.borrow_mut().pop_front();
+        let ticket = if orphan.is_none() { fs.cache().take_ripe() } else { None };
+        let any = orphan.is_some() || ticket.is_some();
+        any.then(|| Taken { fs, orphan: Cell::new(orphan), ticket: Cell::new(ticket) })
+    }
+}
+
+impl<L: Layout> Drop for Taken<'_, L> {
+    fn drop(&mut self) {
+        if let Some(ino) = self.orphan.take() {
+            self.fs.orphans.borrow_mut().push_front(ino);
+        }
+        if let Some(ticket) = self.ticket.take() {
+            self.fs.cache().put_back(ticket);
+        }
+    }
+}
+
 impl Freeing {
     fn begin(&self) -> Begun<'_> {
         self.number.set(self.number.get() + 1);
@@ -136,16 +164,12 @@ impl<L: Layout> Ufs<L> {
     pub async fn reclaim(&self) -> Result<bool> {
         let mut found = false;
         loop {
-            let orphan = self.orphans.borrow_mut().pop_front();
-            let ticket = if orphan.is_none() { self.cache().take_ripe() } else { None };
-            if orphan.is_none() && ticket.is_none() {
-                return Ok(found);
-            }
+            let Some(taken) = Taken::next(self) else { return Ok(found) };
             found = true;
             let _begun = self.freeing.begin();
             self.call(CallKind::Reclaim, async |op| {
-                self.redeem(op, ticket, self.now()).await?;
-                match orphan.and_then(|ino| self.table.get(ino)) {
+                self.redeem(op, taken.ticket.take(), self.now()).await?;
+                match taken.orphan.take().and_then(|ino| self.table.get(ino)) {
                     Some(inode) if inode.dinode().nlink == 0 && !self.table.is_looked_up(inode.ino()) => {
                         self.release(op, &inode).await
                     }

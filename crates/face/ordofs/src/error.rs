@@ -202,6 +202,7 @@ impl OpenError {
             | OpenError::Mount(
                 ordo_ffs::MountError::Dirty | ordo_ffs::MountError::Backup | ordo_ffs::MountError::CutShort { .. },
             ) => Origin::Image,
+            OpenError::Claim(error) if matches!(**error, ordo_disk::fence::ClaimError::Damaged { .. }) => Origin::Image,
             _ => Origin::Caller,
         }
     }

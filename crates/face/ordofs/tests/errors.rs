@@ -245,12 +245,48 @@ fn a_volume_that_cannot_be_opened_says_who_has_to_act() {
     let volume = Volume::open(&image).expect("a plain path").scheme("nonsense").mount();
     assert_eq!(volume.map(drop).expect_err("there is none").origin(), Origin::Caller);
 
-    // The disk fails while the volume is mounted.
+    // The disk fails while the volume is mounted: first with the record of its writer, then with what follows.
     let rt = Rt::virtual_time(9);
     let ram = fresh(&rt, common::SHAPES[0], SIZE);
-    let plan = FaultPlan::new(0).with(Fault::error(DiskOp::Read, 1).for_ever());
-    let faulty = Faulty::new(Rc::new(ram.clone()), plan);
-    let mounted = rt.block_on(Mounted::mount(&rt, located(&ram, Rc::new(faulty)), &MountOptions::default()));
-    let error: OpenError = mounted.map(drop).expect_err("nothing can be read");
+    let failing = |from| {
+        let plan = FaultPlan::new(0).with(Fault::error(DiskOp::Read, from).for_ever());
+        let faulty = Faulty::new(Rc::new(ram.clone()), plan);
+        let mounted = rt.block_on(Mounted::mount(&rt, located(&ram, Rc::new(faulty)), &MountOptions::default()));
+        mounted.map(drop).expect_err("nothing can be read")
+    };
+    let error: OpenError = failing(1);
+    assert!(error.origin() == Origin::Image && error.to_string().contains("mmp=off"), "{error}");
+    let error: OpenError = failing(3);
     assert_eq!((error.origin(), error.cause().map(|read: &DiskError| read.op)), (Origin::Disk, Some(DiskOp::Read)));
+}
+
+/// A server that is gone: from some write on, every write and flush fails, while files are made and removed.
+#[test]
+fn what_waits_to_be_freed_is_let_go_with_a_disk_that_is_gone() {
+    for scheme in ["sync", "async", "softupdates", "chains", "flag-part-nr"] {
+        for gone in 4..40 {
+            let rt = Rt::virtual_time(gone.into());
+            let (_, mounted, _) = with_file(&rt, scheme, |_| {
+                let from = |op| Fault::error(op, gone).for_ever();
+                FaultPlan::new(0).with(from(DiskOp::Write)).with(from(DiskOp::Flush))
+            });
+            rt.block_on(async {
+                let session = Session::new(&**mounted.fs());
+                for i in 0..12 {
+                    let name = format!("file{i}");
+                    // Whatever fails is told to the caller; what is tested is the end.
+                    let _ = session.write_file(&name, &[7; 60_000]).await;
+                    if i % 3 == 0 {
+                        let _ = session.fs.syncfs().await;
+                    }
+                    if i % 2 == 0 {
+                        let _ = session.remove_tree(&name).await;
+                    }
+                }
+                let _ = session.fs.syncfs().await;
+            });
+            drop(rt.block_on(mounted.unmount()));
+            rt.drop_tasks();
+        }
+    }
 }
