@@ -265,7 +265,7 @@ fn a_volume_that_cannot_be_opened_says_who_has_to_act() {
 fn what_waits_to_be_freed_is_let_go_with_a_disk_that_is_gone() {
     for scheme in ["sync", "async", "softupdates", "chains", "flag-part-nr"] {
         for gone in 4..40 {
-            let rt = Rt::virtual_time(gone.into());
+            let rt = Rt::virtual_time(gone);
             let (_, mounted, _) = with_file(&rt, scheme, |_| {
                 let from = |op| Fault::error(op, gone).for_ever();
                 FaultPlan::new(0).with(from(DiskOp::Write)).with(from(DiskOp::Flush))
