@@ -56,7 +56,9 @@ fn read_all(
         }
         let room = bounds.take(request.weight());
         let data = if request.has_data() { receive(stream, request.len, export.piece)? } else { Vec::new() };
-        jobs.send(Job { request, data, session, answer: answer.clone(), room });
+        if !jobs.send(Job { request, data, session, answer: answer.clone(), room }) {
+            return Err(io::Error::other("the server has stopped"));
+        }
     }
     Ok(())
 }

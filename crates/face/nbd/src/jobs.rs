@@ -1,11 +1,9 @@
 //! Requests on their way from the connections' threads to the executor's, and the room that they may take.
 
-use std::collections::VecDeque;
-use std::future::poll_fn;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
-use std::task::{Poll, Waker};
 
 use ordo_disk::Block;
+use ordo_rt::sync::Inbox;
 
 use crate::reply::Reply;
 use crate::request::Request;
@@ -40,46 +38,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// The jobs that the executor has not begun.
-#[derive(Default)]
-pub(crate) struct Jobs(Mutex<Sent>);
-
-#[derive(Default)]
-struct Sent {
-    jobs: VecDeque<Job>,
-    waker: Option<Waker>,
-    closed: bool,
-}
-
-impl Jobs {
-    pub(crate) fn send(&self, job: Job) {
-        let mut sent = lock(&self.0);
-        sent.jobs.push_back(job);
-        sent.waker.take().inspect(Waker::wake_by_ref);
-    }
-
-    /// No more jobs come.
-    pub(crate) fn close(&self) {
-        let mut sent = lock(&self.0);
-        sent.closed = true;
-        sent.waker.take().inspect(Waker::wake_by_ref);
-    }
-
-    /// The next job; `None` when no more come.
-    pub(crate) async fn next(&self) -> Option<Job> {
-        poll_fn(|cx| {
-            let mut sent = lock(&self.0);
-            if let Some(job) = sent.jobs.pop_front() {
-                return Poll::Ready(Some(job));
-            }
-            if sent.closed {
-                return Poll::Ready(None);
-            }
-            sent.waker = Some(cx.waker().clone());
-            Poll::Pending
-        })
-        .await
-    }
-}
+pub(crate) type Jobs = Inbox<Job>;
 
 /// What is under way for one connection (serving-3).
 #[derive(Default)]

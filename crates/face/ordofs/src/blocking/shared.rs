@@ -12,8 +12,8 @@
 use super::Volume;
 use super::shared_file::OpenFiles;
 use crate::OpenError;
-use std::collections::VecDeque;
-use std::future::{Future, poll_fn};
+use ordo_rt::sync::Inbox;
+use std::future::Future;
 use std::io;
 use std::pin::Pin;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -56,15 +56,7 @@ struct Handle {
 }
 
 /// The calls that the thread has not begun.
-#[derive(Default)]
-struct Queue(Mutex<Sent>);
-
-#[derive(Default)]
-struct Sent {
-    jobs: VecDeque<Job>,
-    waker: Option<Waker>,
-    closed: bool,
-}
+type Queue = Inbox<Job>;
 
 /// A mutex protects no more than one change here, so a panic elsewhere leaves nothing half done.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -83,49 +75,12 @@ fn not_on(volume: ThreadId) -> io::Result<()> {
     }
 }
 
-impl Queue {
-    /// False: the thread takes no more.
-    fn send(&self, job: Job) -> bool {
-        let mut sent = lock(&self.0);
-        if sent.closed {
-            return false;
-        }
-        sent.jobs.push_back(job);
-        sent.waker.take().inspect(Waker::wake_by_ref);
-        true
-    }
-
-    fn close(&self) {
-        let mut sent = lock(&self.0);
-        sent.closed = true;
-        sent.waker.take().inspect(Waker::wake_by_ref);
-    }
-
-    /// The next job; `None` when the queue is closed and empty.
-    async fn next(&self) -> Option<Job> {
-        poll_fn(|cx| {
-            let mut sent = lock(&self.0);
-            if let Some(job) = sent.jobs.pop_front() {
-                return Poll::Ready(Some(job));
-            }
-            if sent.closed {
-                return Poll::Ready(None);
-            }
-            sent.waker = Some(cx.waker().clone());
-            Poll::Pending
-        })
-        .await
-    }
-}
-
 /// Ends the queue with the thread, also by a panic: jobs that are dropped tell their callers (S3).
 struct Ends(Arc<Queue>);
 
 impl Drop for Ends {
     fn drop(&mut self) {
-        self.0.close();
-        let left = std::mem::take(&mut lock(&self.0.0).jobs);
-        drop(left);
+        self.0.abandon().for_each(drop);
     }
 }
 
