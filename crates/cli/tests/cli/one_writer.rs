@@ -1,14 +1,14 @@
 //! The record of a volume's one writer on the built program: a server without locks stands for a disk that machines
 //! share, and a second server, of a file inside the volume, for the machine that has it mounted.
 
-use crate::common::{Scratch, command, fails, ok, ordo};
+use crate::common::{Scratch, fails, ok, ordo, serving};
 use crate::mounted::{Place, can_mount};
 use ordofs::disk::{DiskOff, FileOptions, ReadPart, WritePart};
 use ordofs::rt::Rt;
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
-use std::process::{Child, ChildStderr, Stdio};
+use std::process::{Child, ChildStderr};
 
 /// A program that serves until it is told to end; killed when dropped.
 struct Serves {
@@ -20,17 +20,9 @@ struct Serves {
 impl Serves {
     /// What `place` names, at a free port, under the name `v`.
     fn start(place: &str) -> Serves {
-        let mut child = command(["serve", "nbd", "--listen", "127.0.0.1:0", "--name", "v", place])
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let (mut child, url) = serving(["serve", "nbd", "--listen", "127.0.0.1:0", "--name", "v", place]);
         let said = BufReader::new(child.stderr.take().unwrap());
-        let Some(url) = line.trim().strip_prefix("ready ") else { panic!("{:?}", child.wait_with_output().unwrap()) };
-        Serves { url: url.to_owned(), said, child }
+        Serves { url, said, child }
     }
 
     fn signal(&self, signal: Signal) {

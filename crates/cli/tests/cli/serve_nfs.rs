@@ -3,14 +3,14 @@
 //!
 //! The client here is a socket and the types of `nfs3_types`; libnfs's tools, where they are installed, are the second.
 
-use crate::common::{Scratch, command, fails, ok, ordo};
+use crate::common::{Scratch, fails, ok, ordo, serving};
 use nfs3_types::mount::{dirpath, mountres3};
 use nfs3_types::nfs3::*;
 use nfs3_types::xdr_codec::{Opaque, Pack, Unpack};
 use nfs3_types::{mount, nfs3};
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -24,10 +24,8 @@ impl Server {
     fn start(image: &str, more: &[&str]) -> Server {
         let mut all = vec!["serve", "nfs", image, "--listen", "127.0.0.1:0", "--squash", "none"];
         all.extend(more);
-        let mut child = command(all).stdout(Stdio::piped()).spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let address = line.trim().strip_prefix("ready nfs://").unwrap().trim_end_matches('/').to_owned();
+        let (child, url) = serving(all);
+        let address = url.strip_prefix("nfs://").unwrap().trim_end_matches('/').to_owned();
         Server { child, address }
     }
 

@@ -1,12 +1,12 @@
 //! `ordo serve nbd` on the built program: our own client, QEMU's, and clients that lie, vanish, or kill the server.
 
-use crate::common::{Scratch, command, fails, ok, ordo};
+use crate::common::{Scratch, fails, ok, ordo, serving};
 use ordofs::disk::nbd_proto::*;
 use ordofs::rt::Rng;
 use ordofs::{OpenOptions, Volume};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
@@ -22,18 +22,8 @@ struct Server {
 impl Server {
     fn start(scratch: &Scratch, arguments: &[&str]) -> Server {
         let socket = scratch.path("nbd.socket");
-        let mut child = command(["serve", "nbd", "--socket", &socket].iter().chain(arguments))
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let Some(url) = line.trim().strip_prefix("ready ") else {
-            panic!("{:?}", child.wait_with_output().unwrap());
-        };
-        Server { url: url.to_owned(), socket, child }
+        let (child, url) = serving(["serve", "nbd", "--socket", &socket].iter().chain(arguments));
+        Server { url, socket, child }
     }
 
     fn pid(&self) -> Pid {
@@ -203,6 +193,19 @@ fn volume_with_file(scratch: &Scratch, size: &str) -> (String, String) {
     (image, place)
 }
 
+/// The same for a mount under `scheme`, with 64 MiB.
+fn volume_under(scratch: &Scratch, scheme: &str, size: &str) -> (String, String) {
+    let image = scratch.path("v.img");
+    let kind = if scheme == "lfs" { "lfs" } else { "ufs2" };
+    ok(ordo(["mkfs", "-q", "--type", kind, "--size", "64M", &image]));
+    if scheme == "wafs" {
+        ok(ordo(["tune", "-o", "log=on", &image]));
+    }
+    let place = format!("{image}:/vm.raw");
+    ok(ordo(["truncate", "-s", size, &place]));
+    (image, place)
+}
+
 #[test]
 fn a_disk_is_served_as_it_is_and_locked() {
     let scratch = Scratch::new();
@@ -234,11 +237,7 @@ fn a_disk_is_served_as_it_is_and_locked() {
 fn tcp_takes_a_free_port_and_wrong_usage_is_refused() {
     let scratch = Scratch::new();
     let (image, place) = volume_with_file(&scratch, "1M");
-    let mut child =
-        command(["serve", "nbd", "--listen", "127.0.0.1:0", &image]).stdout(Stdio::piped()).spawn().unwrap();
-    let mut line = String::new();
-    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    let url = line.trim().strip_prefix("ready ").unwrap();
+    let (mut child, url) = serving(["serve", "nbd", "--listen", "127.0.0.1:0", &image]);
     assert!(ok(ordo(["ls", &format!("{url}:/")])).contains("vm.raw"));
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     assert!(child.wait().unwrap().success());
@@ -256,14 +255,7 @@ fn tcp_takes_a_free_port_and_wrong_usage_is_refused() {
 fn a_file_inside_a_volume_is_a_disk_under_any_scheme() {
     for scheme in ["softupdates", "sync", "wafs", "lfs"] {
         let scratch = Scratch::new();
-        let image = scratch.path("v.img");
-        let kind = if scheme == "lfs" { "lfs" } else { "ufs2" };
-        ok(ordo(["mkfs", "-q", "--type", kind, "--size", "64M", &image]));
-        if scheme == "wafs" {
-            ok(ordo(["tune", "-o", "log=on", &image]));
-        }
-        let place = format!("{image}:/vm.raw");
-        ok(ordo(["truncate", "-s", "20M", &place]));
+        let (image, place) = volume_under(&scratch, scheme, "20M");
         let server = Server::start(&scratch, &["-o", &format!("scheme={scheme}"), &place]);
         let url = server.url.clone();
         // A volume in a file of a volume.
@@ -419,14 +411,7 @@ fn a_hostile_client_costs_only_its_connection() {
 fn what_was_flushed_survives_a_kill_of_the_server() {
     for scheme in ["softupdates", "wafs", "lfs"] {
         let scratch = Scratch::new();
-        let image = scratch.path("v.img");
-        let kind = if scheme == "lfs" { "lfs" } else { "ufs2" };
-        ok(ordo(["mkfs", "-q", "--type", kind, "--size", "64M", &image]));
-        if scheme == "wafs" {
-            ok(ordo(["tune", "-o", "log=on", &image]));
-        }
-        let place = format!("{image}:/vm.raw");
-        ok(ordo(["truncate", "-s", "16M", &place]));
+        let (image, place) = volume_under(&scratch, scheme, "16M");
         let mut rng = Rng::new(7);
         // By block: what it may hold, the last one flushed first.
         let mut blocks: Vec<Vec<u8>> = vec![vec![0]; 4096];

@@ -1,6 +1,7 @@
 //! `ordo serve`: volumes for other programs and machines, in protocols that these know.
 
 mod ending;
+mod mounting;
 mod nbd;
 #[cfg(feature = "nfs")]
 mod nfs;

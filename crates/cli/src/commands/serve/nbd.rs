@@ -1,10 +1,10 @@
 //! `ordo serve nbd`
 
 use super::ending::Ending;
+use super::mounting::{wanted, while_mounted};
 use super::ready;
 use crate::image::{self, Start};
 use crate::messages::Messages;
-use crate::mount_options::Wanted;
 use crate::out::{Outcome, Status, usage};
 use crate::place::{self, Location};
 use anyhow::{Context, anyhow};
@@ -13,7 +13,7 @@ use ordo_vfs::Kind;
 use ordofs::disk::{Disk, FileOptions, Overlay};
 use ordofs::path::resolve;
 use ordofs::rt::Rt;
-use ordofs::{ImageSpec, Located, MountOptions, Mounted, Weight};
+use ordofs::{ImageSpec, Located, Mounted, Weight};
 use std::ffi::OsString;
 use std::fs::File;
 use std::path::PathBuf;
@@ -132,22 +132,8 @@ fn serve_whole(args: &Args, spec: &ImageSpec, ending: &Ending) -> Outcome {
 }
 
 fn serve_inside(args: &Args, spec: &ImageSpec, path: &[u8], ending: &Ending) -> Outcome {
-    let rt = Rt::real_time();
-    let messages = Messages::of(spec, false);
-    let mut options = wanted(args, spec)?;
-    options.read_only |= args.read_only || spec.snapshot.is_some();
-    options.notices = messages.listener();
-    let mounted = Mounted::open(&rt, spec, &options).map_err(|error| image::open_error(&spec.path, error))?;
-    let served = serve_mounted(args, &rt, spec, &mounted, path, ending);
-    let degraded = mounted.degraded();
-    let closed = rt.block_on(mounted.unmount());
-    // The image is closed with the last task that holds it.
-    rt.drop_tasks();
-    if let Some(why) = degraded {
-        return Err(anyhow!("{spec}: turned read-only while it was served: {why}; run ordo fsck on it"));
-    }
-    closed.with_context(|| format!("{spec}: could not be written back; run ordo fsck on it"))?;
-    served.map(|()| Status::DONE)
+    let options = wanted(spec, &args.options)?.volume;
+    while_mounted(spec, options, args.read_only, |rt, mounted| serve_mounted(args, rt, spec, mounted, path, ending))
 }
 
 fn serve_mounted(
@@ -177,7 +163,7 @@ fn serve_recovered(args: &Args, spec: &ImageSpec, ending: &Ending) -> Outcome {
     let messages = Messages::of(spec, false);
     let file = FileOptions { read_only: true, ..FileOptions::default() };
     let refused = |error| image::open_error(&spec.path, error);
-    let mut options = wanted(args, spec)?;
+    let mut options = wanted(spec, &args.options)?.volume;
     options.notices = messages.listener();
     let located = ordofs::locate(&rt, spec, file.clone()).map_err(refused)?;
     let view = Rc::new(Overlay::new(located.disk)) as Rc<dyn Disk>;
@@ -196,12 +182,4 @@ fn serve_recovered(args: &Args, spec: &ImageSpec, ending: &Ending) -> Outcome {
     rt.drop_tasks();
     let export = Whole::new(view, None, true, format!("{spec}, recovered in memory"));
     serve(args, &rt, spec, export, ending).map(|()| Status::DONE)
-}
-
-fn wanted(args: &Args, spec: &ImageSpec) -> anyhow::Result<MountOptions> {
-    let wanted = Wanted::parse(spec.path.as_os_str(), args.options.iter().map(OsString::as_os_str), false)?;
-    if wanted.offset.is_some() || wanted.snapshot.is_some() {
-        return Err(usage("-o offset=, snapshot=: give --offset or --snapshot"));
-    }
-    Ok(wanted.volume)
 }

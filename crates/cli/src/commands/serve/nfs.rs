@@ -1,12 +1,12 @@
 //! `ordo serve nfs`
 
 use super::ending::Ending;
+use super::mounting::{wanted, while_mounted};
 use super::ready;
-use crate::image::{self, ImageArg};
+use crate::image::ImageArg;
 use crate::messages::Messages;
-use crate::mount_options::Wanted;
-use crate::out::{Outcome, Status, print, usage};
-use anyhow::{Context, anyhow};
+use crate::out::{Outcome, print};
+use anyhow::Context;
 use ordo_nfs::{Identity, Names, Options, Squash};
 use ordo_vfs::FileSystem as _;
 use ordofs::rt::Rt;
@@ -90,25 +90,11 @@ pub(crate) fn run(args: &Args) -> Outcome {
         format!("cannot listen at {}; with --listen 127.0.0.1:0 the system chooses a port that is free", args.listen)
     })?;
     let spec = args.image.spec()?;
-    let wanted = Wanted::parse(spec.path.as_os_str(), args.options.iter().map(OsString::as_os_str), false)?;
-    if wanted.offset.is_some() || wanted.snapshot.is_some() {
-        return Err(usage("-o offset=, snapshot=: give --offset or --snapshot"));
-    }
-    let (rt, messages) = (Rt::real_time(), Messages::of(&spec, false));
-    let mut options = wanted.volume.clone();
-    options.read_only |= args.read_only || spec.snapshot.is_some();
-    options.notices = messages.listener();
-    let mounted = Mounted::open(&rt, &spec, &options).map_err(|error| image::open_error(&spec.path, error))?;
-    let served = serve(args, &rt, &spec, &mounted, wanted.acl, listener, &ending);
-    let degraded = mounted.degraded();
-    let closed = rt.block_on(mounted.unmount());
-    // The image is closed with the last task that holds it.
-    rt.drop_tasks();
-    if let Some(why) = degraded {
-        return Err(anyhow!("{spec}: turned read-only while it was served: {why}; run ordo fsck on it"));
-    }
-    closed.with_context(|| format!("{spec}: could not be written back; run ordo fsck on it"))?;
-    served.map(|()| Status::DONE)
+    let wanted = wanted(&spec, &args.options)?;
+    let acls = wanted.acl;
+    while_mounted(&spec, wanted.volume, args.read_only, |rt, mounted| {
+        serve(args, rt, &spec, mounted, acls, listener, &ending)
+    })
 }
 
 /// Serves until the end.
