@@ -10,7 +10,7 @@
 use crate::found::{self, Found};
 use crate::image::find;
 use crate::{ImageSpec, Located, Notice, Notices, OpenError};
-use ordo_disk::fence::{Claim, Waiting, look_at_damage};
+use ordo_disk::fence::{Claim, Waiting, look_at_damage, look_to_claim};
 use ordo_disk::{Block, Disk, DiskOff, FileOptions, NbdDisk, ReadPart, Tag};
 use ordo_ondisk::mmp::{Beat, Owner, Place};
 use ordo_ondisk::superblock::search::Copy;
@@ -192,12 +192,13 @@ async fn take(
     anew: bool,
     notices: &Notices,
 ) -> Result<Option<Claim>, OpenError> {
-    if !look_at_damage(&**disk, place).await?.is_some_and(|seen| seen.is_on()) {
+    let refused = |error| OpenError::Claim(Box::new(error));
+    if !look_to_claim(&**disk, place, anew).await.map_err(refused)?.is_some_and(|seen| seen.is_on()) {
         return Ok(None);
     }
     let tell = |waiting: &Waiting| notices.tell(&Notice::WaitsForWriter(waiting.clone()));
     let taken = Claim::take(rt, disk.clone(), place, doing, anew, tell).await;
-    taken.map(Some).map_err(|error| OpenError::Claim(Box::new(error)))
+    taken.map(Some).map_err(refused)
 }
 
 /// Finds the volume by a search that cannot wait: what it lacks is read, and it begins again.

@@ -1,5 +1,6 @@
 //! Why a volume could not be opened.
 
+use ordo_disk::fence::ClaimError;
 use ordo_vfs::Origin;
 use std::error::Error as StdError;
 use std::io::{self, ErrorKind};
@@ -22,7 +23,7 @@ pub enum OpenError {
     NoVolume(#[from] crate::NoVolume),
     /// Its one writer is another one, or the record of that writer is damaged.
     #[error(transparent)]
-    Claim(Box<ordo_disk::fence::ClaimError>),
+    Claim(Box<ClaimError>),
     /// The contents of a disk cannot be read.
     #[error("the contents cannot be examined: {0}")]
     Contents(io::Error),
@@ -202,7 +203,11 @@ impl OpenError {
             | OpenError::Mount(
                 ordo_ffs::MountError::Dirty | ordo_ffs::MountError::Backup | ordo_ffs::MountError::CutShort { .. },
             ) => Origin::Image,
-            OpenError::Claim(error) if matches!(**error, ordo_disk::fence::ClaimError::Damaged { .. }) => Origin::Image,
+            OpenError::Claim(error) => match **error {
+                ClaimError::Damaged { .. } => Origin::Image,
+                ClaimError::Unread(_) | ClaimError::Disk(_) => Origin::Disk,
+                _ => Origin::Caller,
+            },
             _ => Origin::Caller,
         }
     }
@@ -211,7 +216,14 @@ impl OpenError {
     pub fn kind(&self) -> ErrorKind {
         match self {
             OpenError::Disk(ordo_disk::OpenError::Io { source, .. }) | OpenError::Create(_, source) => source.kind(),
-            OpenError::Disk(ordo_disk::OpenError::Locked { .. }) | OpenError::Claim(_) => ErrorKind::ResourceBusy,
+            OpenError::Disk(ordo_disk::OpenError::Locked { .. }) => ErrorKind::ResourceBusy,
+            OpenError::Claim(error) => match &**error {
+                ClaimError::Damaged { .. } => ErrorKind::InvalidData,
+                ClaimError::Unread(error) | ClaimError::Disk(error) => {
+                    io::Error::from_raw_os_error(error.errno()).kind()
+                }
+                _ => ErrorKind::ResourceBusy,
+            },
             OpenError::Request(error) => io::Error::from_raw_os_error(error.errno()).kind(),
             OpenError::NotFound(_) | OpenError::NoVolume(_) => ErrorKind::InvalidData,
             OpenError::Contents(source) => source.kind(),

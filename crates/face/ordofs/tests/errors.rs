@@ -245,7 +245,7 @@ fn a_volume_that_cannot_be_opened_says_who_has_to_act() {
     let volume = Volume::open(&image).expect("a plain path").scheme("nonsense").mount();
     assert_eq!(volume.map(drop).expect_err("there is none").origin(), Origin::Caller);
 
-    // The disk fails while the volume is mounted: first with the record of its writer, then with what follows.
+    // The disk fails while the volume is mounted: with the record of its writer, or with what follows.
     let rt = Rt::virtual_time(9);
     let ram = fresh(&rt, common::SHAPES[0], SIZE);
     let failing = |from| {
@@ -254,10 +254,10 @@ fn a_volume_that_cannot_be_opened_says_who_has_to_act() {
         let mounted = rt.block_on(Mounted::mount(&rt, located(&ram, Rc::new(faulty)), &MountOptions::default()));
         mounted.map(drop).expect_err("nothing can be read")
     };
-    let error: OpenError = failing(1);
-    assert!(error.origin() == Origin::Image && error.to_string().contains("mmp=off"), "{error}");
-    let error: OpenError = failing(3);
-    assert_eq!((error.origin(), error.cause().map(|read: &DiskError| read.op)), (Origin::Disk, Some(DiskOp::Read)));
+    for from in [1, 3] {
+        let error: OpenError = failing(from);
+        assert_eq!((error.origin(), error.cause().map(|read: &DiskError| read.op)), (Origin::Disk, Some(DiskOp::Read)));
+    }
 }
 
 /// A server that is gone: from some write on, every write and flush fails, while files are made and removed.

@@ -11,7 +11,7 @@ use ordo_rt::sync::Mutex;
 use ordo_rt::{Rt, Time};
 use rustix::io::Errno;
 
-use super::record::{Seen, are_apart, look, look_at_damage, put};
+use super::record::{Seen, are_apart, look, look_to_claim, put};
 use super::{Fence, Lease, Times};
 use crate::error::{Cause, DiskError, DiskOp};
 use crate::{Disk, DiskOff};
@@ -64,6 +64,12 @@ pub enum ClaimError {
          there; make the volume as UFS2"
     )]
     Sector(u32),
+    /// The disk cannot read the record, so nobody knows whether there is one. A power cut may leave such a sector.
+    #[error(
+        "the record of its writer cannot be read: {0}. If that goes on, and no other machine uses the volume, \
+         ordo tune -o mmp=on makes the record anew (it waits first), and mmp=off removes it"
+    )]
+    Unread(#[source] DiskError),
     /// The record cannot be read or written.
     #[error("the record of its writer: {0}")]
     Disk(#[from] DiskError),
@@ -410,7 +416,7 @@ async fn watched(
     tell: &impl Fn(&Waiting),
 ) -> Result<Option<(Owner, Duration, Time)>, ClaimError> {
     let mut began = rt.now_with_sleep();
-    let seen = look_at_damage(disk, place).await?.filter(Seen::is_on).ok_or(ClaimError::Gone)?;
+    let seen = look_to_claim(disk, place, anew).await?.filter(Seen::is_on).ok_or(ClaimError::Gone)?;
     let owner = match seen.owner() {
         Ok(Some(owner)) => owner.clone(),
         Ok(None) => return Err(ClaimError::Gone),

@@ -41,7 +41,7 @@ mod times;
 
 pub use claim::{Claim, ClaimError, DEFAULT_INTERVAL, Taken, Waiting, make_record};
 pub use lease::Lease;
-pub use record::{Seen, look, look_at_damage};
+pub use record::{Seen, look, look_at_damage, look_to_claim};
 pub use times::Times;
 
 use std::rc::Rc;

@@ -5,6 +5,7 @@ use ordo_ondisk::mmp::{Beat, Damage, Owner, Place, SECTOR};
 
 use rustix::io::Errno;
 
+use super::ClaimError;
 use crate::error::{Cause, DiskError};
 use crate::{Block, Disk, DiskOff, Kind, ReadPart, Tag, WritePart, read_len};
 
@@ -50,9 +51,19 @@ pub async fn look(disk: &dyn Disk, place: Place) -> Result<Option<Seen>, DiskErr
     seen(disk, place, false).await
 }
 
-/// The same for who has no claim yet: a sector that the disk cannot read is damage, which can be mended by writing it.
+/// The same for who only shows or mends it: a sector that the disk cannot read is damage, which can be mended by
+/// writing it.
 pub async fn look_at_damage(disk: &dyn Disk, place: Place) -> Result<Option<Seen>, DiskError> {
     seen(disk, place, true).await
+}
+
+/// The same for who wants to claim it: only who may make it anew takes an unreadable sector for damage. To all others
+/// it is a failure of the disk, which may pass.
+///
+/// # Errors
+/// [`ClaimError::Unread`].
+pub async fn look_to_claim(disk: &dyn Disk, place: Place, anew: bool) -> Result<Option<Seen>, ClaimError> {
+    seen(disk, place, anew).await.map_err(ClaimError::Unread)
 }
 
 async fn seen(disk: &dyn Disk, place: Place, is_damage: bool) -> Result<Option<Seen>, DiskError> {

@@ -92,7 +92,7 @@ fn a_record_that_the_disk_cannot_read_is_refused_and_made_anew_on_request() {
     };
     rt.block_on(async {
         let refused = take(&rt, failing(), "x").await.err().unwrap();
-        assert!(matches!(refused, ClaimError::Damaged { .. }), "{refused}");
+        assert!(matches!(refused, ClaimError::Unread(_)), "{refused}");
         let claim = Claim::take(&rt, failing(), place(), "x", true, |_| {}).await.unwrap();
         claim.release().await.unwrap();
         take(&rt, Rc::new(ram.clone()), "x").await.unwrap().release().await.unwrap();
