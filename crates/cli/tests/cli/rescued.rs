@@ -138,8 +138,8 @@ fn what_a_damaged_directory_hides_is_in_lost_and_found() {
         let scratch = Scratch::new();
         let (image, tree) = filled(&scratch, shape);
         let bytes = fs::read(&image).unwrap();
-        // The block of the directory `d/e`, by the names in it.
-        let at = bytes.windows(4).position(|four| four == b"f2\0\0").unwrap();
+        // The block of the directory `d/e`, by a whole name in it: an inode's time may look like the letters alone.
+        let at = bytes.windows(6).position(|six| six == b"\x08\x02f2\0\0").unwrap();
         put(&image, at as u64 / 512 * 512, &[0xff; 512]);
         let out = scratch.path("out");
         let report = json(ordo(["recover", "--json", &image, &out]));
