@@ -50,7 +50,7 @@ pub(crate) fn ordo<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> O
 /// Its standard output; it must have succeeded, without messages.
 pub(crate) fn ok(output: Output) -> String {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success() && said.is_empty(), "{:?}: {said}", output.status);
+    assert!(output.status.success() && said.is_empty(), "{output:?}");
     String::from_utf8(output.stdout).unwrap()
 }
 

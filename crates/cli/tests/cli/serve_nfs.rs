@@ -283,6 +283,10 @@ fn what_was_answered_survives_a_kill_and_handles_do_too() {
         let server = restarted(&image, &options);
         assert_eq!(server.client().attributes(&again).unwrap().mode, 0o640, "{scheme:?}");
         server.stop();
+        // A server that ends before the scan for lost blocks does leaves an unclean volume, and preening is enough.
+        let clean = !ok(ordo(["info", &image])).contains("clean       no");
+        let preened = ordo(["fsck", "-p", &image]);
+        assert!(preened.status.success() || (!clean && preened.status.code() == Some(1)), "{scheme:?}: {preened:?}");
         ok(ordo(["fsck", "-n", &image]));
     }
 }
