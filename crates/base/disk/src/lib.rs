@@ -43,7 +43,9 @@ pub use messages::{
     Answered, LogHome, LogStream, Messages, OverlayStream, RamStream, StreamError, StreamEvent, StreamFault,
     StreamLimits, StreamState,
 };
-pub use nbd::{NbdDisk, NbdError, NbdGone, NbdListener, NbdNotice, NbdOptions, proto as nbd_proto};
+pub use nbd::{
+    NbdDisk, NbdError, NbdFlaw, NbdGone, NbdListener, NbdLoopback, NbdLosses, NbdNotice, NbdOptions, proto as nbd_proto,
+};
 pub use overlay::Overlay;
 pub use queue::{Flag, Meaning, Order, Queue, QueueOptions, Scheduler, Stats, Written, all_durable};
 pub use ram::{Frozen, RamDisk};

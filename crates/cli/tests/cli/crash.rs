@@ -55,6 +55,33 @@ fn sync_is_cleared_and_async_convicted() {
 }
 
 #[test]
+fn connections_to_the_disk_are_lost_and_an_id_remembers_that() {
+    let through = |scheme: &str| {
+        vec![
+            "--scheme".to_owned(),
+            scheme.to_owned(),
+            "--set".to_owned(),
+            "through=nbd".to_owned(),
+            "--seed=2".to_owned(),
+        ]
+    };
+    let run = |status, scheme, more: &[&str]| {
+        let arguments = through(scheme);
+        crash(status, &arguments.iter().map(String::as_str).chain(more.iter().copied()).collect::<Vec<_>>())
+    };
+    for scheme in ["softupdates", "wafs"] {
+        let cleared = run(0, scheme, &["--workload", "mixed,remove", "--states", "200"]);
+        assert!(cleared["flushes_lost"].as_u64().unwrap() > 5, "{cleared}");
+    }
+    let convicted = run(1, "async", &["--workload", "rename", "--states", "300"]);
+    let id = convicted["violations"][0]["id"].as_str().unwrap();
+    assert!(id.starts_with("async+through=nbd:rename:"), "{id}");
+    let again = ordo(["crash", "--replay", id]);
+    assert_eq!(again.status.code(), Some(1), "{again:?}");
+    fails(2, ordo(["crash", "--faults", "--set", "through=nbd", "--workload", "create"]));
+}
+
+#[test]
 fn an_id_gives_the_same_violation_again() {
     let report = crash(1, &["--scheme", "async", "--workload", "rename", "--states", "300"]);
     let found = &report["violations"][0];

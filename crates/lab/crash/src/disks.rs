@@ -11,8 +11,9 @@
 use crate::arrivals::DiskStream;
 use crate::device::Device;
 use crate::shape::Shape;
-use ordo_disk::{Disk, LogHome, LogStream, RamDisk, Recorder, Slice};
+use ordo_disk::{Disk, LogHome, LogStream, NbdDisk, NbdFlaw, NbdLoopback, NbdLosses, RamDisk, Recorder, Slice};
 use ordo_rt::Rt;
+use std::cell::Cell;
 use std::rc::Rc;
 
 /// Size of the log's disk, in bytes.
@@ -22,6 +23,9 @@ const STREAM: u64 = 16 << 20;
 
 /// Alignment of the log's disk in the image, in bytes: whole sectors and blocks of any device and volume.
 const LINE: u64 = 64 << 10;
+
+/// Memory of the NBD client for what its server may lose, in bytes: so little that it must flush of its own accord.
+const KEPT: u64 = 192 << 10;
 
 /// Gives the log's disk another random seed than the volume's.
 const OTHER_LUCK: u64 = 0x006c_6f67;
@@ -135,11 +139,46 @@ impl Disks {
         (recorder, Disks { volume, log, stream: self.stream })
     }
 
+    /// The same disks behind the NBD client, each with a server of its own; and what was lost of the connections.
+    ///
+    /// The servers of even seeds keep in a cache of their own what they have answered, and lose it with their process.
+    pub(crate) fn behind_nbd(self, rt: &Rt, seed: u64, flaw: Option<NbdFlaw>) -> (Disks, Lost) {
+        let server = |disk, seed| {
+            let options = NbdLoopback { seed, kept: KEPT, connections: 2, server_caches: seed.is_multiple_of(2), flaw };
+            NbdDisk::loopback(rt, disk, options)
+        };
+        let (volume, lost) = server(self.volume, seed);
+        let mut losses = vec![lost];
+        let log = self.log.map(|log| -> Rc<dyn Disk> {
+            let (log, lost) = server(log, seed ^ OTHER_LUCK);
+            losses.push(lost);
+            Rc::new(log)
+        });
+        (Disks { volume: Rc::new(volume), log, stream: self.stream }, Lost(losses))
+    }
+
     /// The same disks, with one of them replaced.
     pub(crate) fn with(self, side: Side, change: impl FnOnce(Rc<dyn Disk>) -> Rc<dyn Disk>) -> Disks {
         match side {
             Side::Volume => Disks { volume: change(self.volume), ..self },
             Side::Log => Disks { log: self.log.map(change), ..self },
         }
+    }
+}
+
+/// What was lost of the connections to the servers.
+pub(crate) struct Lost(Vec<Rc<Cell<NbdLosses>>>);
+
+impl Lost {
+    /// So far, of all.
+    pub(crate) fn count(&self) -> NbdLosses {
+        let add = |a: NbdLosses, b: NbdLosses| NbdLosses {
+            connections: a.connections + b.connections,
+            in_flushes: a.in_flushes + b.in_flushes,
+            in_answers: a.in_answers + b.in_answers,
+            servers: a.servers + b.servers,
+            again: a.again + b.again,
+        };
+        self.0.iter().map(|lost| lost.get()).fold(NbdLosses::default(), add)
     }
 }

@@ -44,6 +44,9 @@ impl Id {
             (true, false) => "+log=separate",
             (true, true) => "+log=stream",
         };
+        if plan.through_nbd {
+            scheme += "+through=nbd";
+        }
         if let Some(question) = plan.question {
             scheme += &format!("+ask={}", question.name());
         }
@@ -75,13 +78,14 @@ impl Id {
         let mut parts = self.scheme.split('!');
         let mut words = parts.next().unwrap_or_default().split('+');
         let scheme = words.next().unwrap_or_default();
-        let (mut settings, mut log, mut question) = (Settings::default(), (false, false), None);
+        let (mut settings, mut log, mut through_nbd, mut question) = (Settings::default(), (false, false), false, None);
         for set in words {
             let (key, value) = set.split_once('=').unwrap_or((set, ""));
             match settings.set(key, value) {
                 Some(set) => set.map_err(|_| bad("it sets something to what cannot be"))?,
                 None if set == "log=separate" => log = (true, false),
                 None if set == "log=stream" => log = (true, true),
+                None if set == "through=nbd" => through_nbd = true,
                 None if key == "ask" => {
                     question = Some(Question::by_name(value).ok_or_else(|| bad("it asks what nobody asks"))?);
                 }
@@ -103,6 +107,7 @@ impl Id {
         let device = Device::by_name(&self.device).ok_or_else(|| bad("no such device"))?;
         let mut plan = Plan::new(scheme, script, device);
         ((plan.separate_log, plan.stream), plan.settings, plan.question) = (log, settings, question);
+        plan.through_nbd = through_nbd;
         plan.shape = shape;
         let (seed, trusts) = self.seed.strip_suffix('t').map_or((&*self.seed, false), |seed| (seed, true));
         let (seed, pauses) = seed.strip_suffix('p').map_or((seed, false), |seed| (seed, true));

@@ -55,6 +55,8 @@ pub struct Plan {
     pub separate_log: bool,
     /// In a stream of messages on that disk.
     pub stream: bool,
+    /// The engine reaches its disks through the NBD client, whose connections are lost ([`ordo_disk::NbdLoopback`]).
+    pub through_nbd: bool,
     /// What is checked instead of what the scheme declares.
     pub question: Option<Question>,
     /// Inserted between the scheme and the engine.
@@ -98,6 +100,7 @@ impl Plan {
             settings: Settings::default(),
             separate_log: false,
             stream: false,
+            through_nbd: false,
             question: None,
             mutilate: None,
             script,

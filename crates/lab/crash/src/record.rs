@@ -12,7 +12,7 @@ use crate::order::Order;
 use crate::recovery::guarded;
 use crate::tree::{FileId, Tree};
 use crate::{Error, Plan, steer};
-use ordo_disk::{DiskOp, Event, Image, Kind, RamDisk, Recorder, SECTOR};
+use ordo_disk::{DiskOp, Event, Image, Kind, NbdLosses, RamDisk, Recorder, SECTOR};
 use ordo_model::MemFs;
 use ordo_rt::{Rng, Rt, Time};
 use ordo_schemes::Settings;
@@ -109,6 +109,8 @@ pub(crate) struct Recording {
     pub(crate) log_structured: bool,
     /// Segments that became usable again there.
     pub(crate) cleaned: u64,
+    /// What was lost of the connections to the servers of its disks, if it has any.
+    pub(crate) lost: Option<NbdLosses>,
     pub(crate) calls: Vec<Call>,
     /// The trees before the first call and after each call.
     pub(crate) trees: Vec<Rc<Tree>>,
@@ -156,7 +158,7 @@ pub(crate) fn mount(
 /// # Errors
 /// The engine and the model disagree, a call fails unexpectedly or never ends, or the plan cannot be carried out.
 pub(crate) fn record(plan: &Plan, fresh: &RamDisk) -> Result<Recording, Error> {
-    guarded(|| Ok::<_, Error>(record_on(plan, fresh, false, |disks| disks))).map_err(Error::Run)?
+    guarded(|| Ok::<_, Error>(record_on(plan, fresh, false, |_, disks| disks))).map_err(Error::Run)?
 }
 
 /// The same on a volume that was used before, whose contents no model knows: calls may be refused there, and R2 does
@@ -165,7 +167,7 @@ pub(crate) fn record(plan: &Plan, fresh: &RamDisk) -> Result<Recording, Error> {
 /// # Errors
 /// A call fails unexpectedly, or the plan cannot be carried out.
 pub(crate) fn record_on_used(plan: &Plan, disk: &RamDisk) -> Result<Recording, Error> {
-    record_on(plan, disk, true, |disks| disks)
+    record_on(plan, disk, true, |_, disks| disks)
 }
 
 /// The same as [`record`], with `between` inserted between the engine and its disks.
@@ -173,7 +175,7 @@ pub(crate) fn record_on_used(plan: &Plan, disk: &RamDisk) -> Result<Recording, E
 pub(crate) fn record_through(
     plan: &Plan,
     fresh: &RamDisk,
-    between: impl FnOnce(Disks) -> Disks,
+    between: impl FnOnce(&Rt, Disks) -> Disks,
 ) -> Result<Recording, Error> {
     record_on(plan, fresh, false, between)
 }
@@ -182,20 +184,27 @@ fn record_on(
     plan: &Plan,
     fresh: &RamDisk,
     used: bool,
-    between: impl FnOnce(Disks) -> Disks,
+    between: impl FnOnce(&Rt, Disks) -> Disks,
 ) -> Result<Recording, Error> {
     let rt = Rt::virtual_time(plan.seed);
     let ram = fresh.snapshot();
     let (recorder, disks) = plan.disks(&rt, &ram).recorded(&rt, plan.split(), true);
     let order = plan.order()?;
     let order = if plan.steered { order.behind(Rc::new(steer::watched)) } else { order };
-    let mounted = mount(&rt, &ram, between(disks), order, false)?;
+    let mut disks = between(&rt, disks);
+    let mut lost = None;
+    if plan.through_nbd {
+        let (behind, counted) = disks.behind_nbd(&rt, plan.seed, None);
+        (disks, lost) = (behind, Some(counted));
+    }
+    let mounted = mount(&rt, &ram, disks, order, false)?;
     let outcome = Run { plan, rt: &rt, mounted: &mounted, recorder: &recorder, stopped: used }.all(&ram, fresh);
     let recording = outcome.and_then(|mut recording| {
         recording.cleaned = cleaned_by(&mounted);
         let began = recorder.with_events(<[Event]>::len);
         rt.block_on(mounted.unmount()).map_err(|error| Error::Run(format!("unmount: {error}")))?;
         recording.finish(began, &recorder, &plan.device)?;
+        recording.lost = lost.map(|lost| lost.count());
         Ok(recording)
     });
     rt.drop_tasks();
@@ -249,6 +258,7 @@ impl Run<'_> {
             held: self.held(&real)?,
             log_structured: self.plan.layout() == LayoutName::Lfs,
             cleaned: 0,
+            lost: None,
             calls: Vec::new(),
             trees: vec![Rc::new(self.tree()?)],
             engine_calls: (self.mounted.cache().calls_begun(), Vec::new()),
@@ -395,6 +405,7 @@ impl Recording {
             held: Vec::new(),
             log_structured: false,
             cleaned: 0,
+            lost: None,
             calls: marks.iter().map(call).collect(),
             trees: Vec::new(),
             engine_calls: (u64::MAX, Vec::new()),

@@ -94,6 +94,13 @@ pub struct Report {
     /// Those of the run: every shard of one script has the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub segments_cleaned_by_script: Option<u64>,
+    /// How often the connections to the disks' servers were lost, with `through=nbd`: every shard of one script has the
+    /// same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connections_lost: Option<u64>,
+    /// Of these, how often in a flush.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flushes_lost: Option<u64>,
     /// fsck found nothing worse than leaks.
     pub leaks_only: bool,
     /// All violations.
@@ -132,6 +139,8 @@ impl Report {
             findings: BTreeMap::new(),
             segments_cleaned: (plan.layout() == LayoutName::Lfs).then_some(0),
             segments_cleaned_by_script: (plan.layout() == LayoutName::Lfs).then_some(0),
+            connections_lost: plan.through_nbd.then_some(0),
+            flushes_lost: plan.through_nbd.then_some(0),
             leaks_only: true,
             violations_total: 0,
             violations: Vec::new(),
@@ -142,7 +151,15 @@ impl Report {
         let nothing = Report::nothing(plan);
         let cleaned = nothing.segments_cleaned.map(|_| recording.cleaned);
         let (writes, flushes) = (recording.writes.len() as u64, recording.flushes);
-        Report { writes, flushes, segments_cleaned: cleaned, segments_cleaned_by_script: cleaned, ..nothing }
+        Report {
+            writes,
+            flushes,
+            segments_cleaned: cleaned,
+            segments_cleaned_by_script: cleaned,
+            connections_lost: recording.lost.map(|lost| lost.connections),
+            flushes_lost: recording.lost.map(|lost| lost.in_flushes),
+            ..nothing
+        }
     }
 
     /// Merges the reports of two shards of the same exploration.
@@ -176,6 +193,8 @@ impl Report {
     pub fn and(mut self, next: Report) -> Report {
         self.segments_cleaned = sum(self.segments_cleaned, next.segments_cleaned_by_script);
         self.segments_cleaned_by_script = sum(self.segments_cleaned_by_script, next.segments_cleaned_by_script);
+        self.connections_lost = sum(self.connections_lost, next.connections_lost);
+        self.flushes_lost = sum(self.flushes_lost, next.flushes_lost);
         self.writes += next.writes;
         self.flushes += next.flushes;
         self.cuts += next.cuts;

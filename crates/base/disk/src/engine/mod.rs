@@ -18,6 +18,7 @@ use rustix::io::Errno;
 
 use crate::device::{DiskInfo, DiskOff};
 use crate::error::{Cause, DiskError, DiskOp};
+use crate::fence::Lease;
 use crate::{DiskFuture, read_len, write_len};
 use direct::Direct;
 use work::{Done, Fault, Work};
@@ -36,6 +37,8 @@ pub(crate) trait Engine {
     }
     /// Readable when there is something to reap.
     fn bell(&self) -> io::Result<OwnedFd>;
+    /// See [`crate::Disk::hold`].
+    fn hold(&self, _lease: &Lease) {}
 }
 
 /// A disk's engine, driven by a task of the executor for as long as the disk lives.
@@ -53,6 +56,16 @@ impl Driven {
         let watch = rt.watch(engine.bell()?);
         rt.spawn(drive(rt.clone(), Rc::downgrade(&engine), watch, bell.clone()));
         Ok(Driven { rt: rt.clone(), engine, direct: direct.map(Rc::new), bell })
+    }
+
+    /// For an engine whose own tasks pass results on: it is never busy.
+    pub(crate) fn by_its_own(rt: &Rt, engine: Rc<dyn Engine>) -> Driven {
+        Driven { rt: rt.clone(), engine, direct: None, bell: Rc::new(Notify::new()) }
+    }
+
+    /// See [`crate::Disk::hold`].
+    pub(crate) fn hold(&self, lease: &Lease) {
+        self.engine.hold(lease);
     }
 
     /// Submits `work` that lies at `at` of the disk that `info` describes; `answer` converts the result.

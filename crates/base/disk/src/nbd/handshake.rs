@@ -37,6 +37,11 @@ impl Export {
         Export { size, flags, sector, max_transfer, structured: false, allocation: None }
     }
 
+    /// That of a server in this process, which replies in chunks.
+    pub(super) fn of_disk(size: u64, flags: u16, sector: u32, max_transfer: u32) -> Export {
+        Export { size, flags, sector, max_transfer, structured: true, allocation: None }
+    }
+
     fn has(&self, flag: u16) -> bool {
         self.flags & flag != 0
     }

@@ -87,11 +87,6 @@ impl Link {
         let keeper = named("ordo-nbd").spawn(move || keeper.keep())?;
         Ok(Link { shared, waiting: RefCell::default(), keeper: Some(keeper) })
     }
-
-    /// See nbd-10.
-    pub(super) fn hold(&self, lease: &Lease) {
-        self.shared.lock().table.lease = Some(lease.clone());
-    }
 }
 
 fn named(name: &str) -> std::thread::Builder {
@@ -491,6 +486,10 @@ impl Engine for Link {
 
     fn bell(&self) -> io::Result<OwnedFd> {
         self.shared.bell.try_clone()
+    }
+
+    fn hold(&self, lease: &Lease) {
+        self.shared.lock().table.lease = Some(lease.clone());
     }
 }
 

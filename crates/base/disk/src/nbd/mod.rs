@@ -35,6 +35,7 @@
 mod handshake;
 mod kept;
 mod link;
+mod loopback;
 mod notice;
 pub mod proto;
 mod stream;
@@ -43,6 +44,7 @@ mod target;
 mod url;
 mod wire;
 
+use std::cell::Cell;
 use std::path::Path;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -56,7 +58,10 @@ use crate::fence::Lease;
 use crate::{Cause, Disk, DiskError, DiskFuture, DiskInfo, DiskOff, DiskOp, Extent, ReadPart, WritePart};
 use handshake::Export;
 use link::{Link, Manner, PATIENCE};
+use loopback::Loopback;
+pub use loopback::{NbdFlaw, NbdLoopback, NbdLosses};
 pub use notice::{NbdGone, NbdListener, NbdNotice};
+use proto::{FLAG_CAN_MULTI_CONN, FLAG_HAS_FLAGS, FLAG_SEND_FLUSH, FLAG_SEND_FUA, FLAG_SEND_WRITE_ZEROES};
 use table::Table;
 use target::Target;
 use url::Url;
@@ -140,7 +145,6 @@ struct Shared {
     info: DiskInfo,
     export: Export,
     driven: Driven,
-    link: Rc<Link>,
 }
 
 impl NbdDisk {
@@ -174,8 +178,19 @@ impl NbdDisk {
         let keeps = export.can_flush() && info.volatile_cache && !info.read_only;
         let table = Table::new(export.clone(), keeps, options.kept.unwrap_or(KEPT));
         let link = Rc::new(Link::new(target, lanes, table, manner)?);
-        let driven = Driven::new(rt, link.clone(), None)?;
-        Ok(NbdDisk(Rc::new(Shared { info, export, driven, link })))
+        let driven = Driven::new(rt, link, None)?;
+        Ok(NbdDisk(Rc::new(Shared { info, export, driven })))
+    }
+
+    /// The client with a server in the same process over `disk`, and with connections that are lost; what was lost is
+    /// counted in the second value.
+    pub fn loopback(rt: &Rt, disk: Rc<dyn Disk>, options: NbdLoopback) -> (NbdDisk, Rc<Cell<NbdLosses>>) {
+        let info = DiskInfo { immediate: false, ..disk.info() };
+        let flush = if info.volatile_cache { FLAG_SEND_FLUSH } else { 0 };
+        let flags = FLAG_HAS_FLAGS | flush | FLAG_SEND_FUA | FLAG_SEND_WRITE_ZEROES | FLAG_CAN_MULTI_CONN;
+        let export = Export::of_disk(info.size, flags, info.sector, info.max_transfer);
+        let (link, losses) = Loopback::new(rt, disk, &export, options);
+        (NbdDisk(Rc::new(Shared { info, export, driven: Driven::by_its_own(rt, link) })), losses)
     }
 
     /// True if `location` is an address of this kind and not a path.
@@ -214,7 +229,7 @@ impl Disk for NbdDisk {
     }
 
     fn hold(&self, lease: &Lease) {
-        self.0.link.hold(lease);
+        self.0.driven.hold(lease);
     }
 
     fn discard(&self, at: DiskOff, len: u64) -> DiskFuture<Result<(), DiskError>> {

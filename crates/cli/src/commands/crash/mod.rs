@@ -62,7 +62,8 @@ pub(crate) struct Args {
     /// endian=little|big: the volume; profile=NAME|all: the kind of random scripts; steer=yes|no: every other random
     /// script is varied from one that reached something new; pauses=yes|no: time passes between calls, so that the
     /// syncer writes; recovery=N: the recovery of one image in N is cut, too (0: none); exhaustive=N: every subset of
-    /// up to N writes that are not durable is tried
+    /// up to N writes that are not durable is tried; through=nbd: the disks are behind the NBD client, and connections
+    /// are lost
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
     /// Scripts between commas, or a set: hand, bugs, ufs, all of these, seq1 to seq3, moves1 to moves3, random
@@ -149,6 +150,9 @@ impl Args {
     fn check(&self) -> anyhow::Result<()> {
         let schemes: Vec<&str> = self.scheme.as_deref().into_iter().collect();
         let log = layout::is_log(self.layout, &schemes)?;
+        if self.faults && settings::Set::read(&self.set)?.is_through_nbd() {
+            return Err(usage("--set through=nbd: not with --faults, whose requests fail at the disk"));
+        }
         let unfit = [("--mutants", self.mutants), ("--faults", self.faults)];
         match unfit.iter().find(|(_, given)| *given && log) {
             Some((option, _)) => Err(usage(format!("{option} is for the schemes of UFS volumes only"))),

@@ -24,10 +24,12 @@ pub(super) struct Set {
     pauses: Option<bool>,
     recovery: Option<u32>,
     exhaustive: Option<usize>,
+    through_nbd: bool,
 }
 
 /// The keys in addition to those of the scheme.
-const KEYS: &str = "size, bsize, fsize, format, version, endian, profile, steer, pauses, recovery, exhaustive";
+const KEYS: &str = "size, bsize, fsize, format, version, endian, profile, steer, pauses, recovery, exhaustive, \
+                    through";
 
 /// Maximum number of writes of which every subset may be tried: 2^20 states at one cut.
 const EXHAUSTIVE_MAX: usize = 20;
@@ -74,6 +76,13 @@ impl Set {
             "profile" => self.profile = profile(value)?,
             "pauses" => self.pauses = Some(yes_or_no(value)?),
             "steer" => self.steer = Some(yes_or_no(value)?),
+            "through" => {
+                self.through_nbd = match value {
+                    "nbd" => true,
+                    "none" => false,
+                    _ => return Err("must be nbd or none".into()),
+                };
+            }
             "recovery" => self.recovery = Some(number()?),
             "exhaustive" => {
                 let writes = value.parse().ok().filter(|writes| *writes <= EXHAUSTIVE_MAX);
@@ -95,6 +104,7 @@ impl Set {
         plan.settings = Settings { without, ..self.scheme.settings.clone() };
         plan.separate_log |= self.scheme.separate_log;
         plan.stream |= self.scheme.stream;
+        plan.through_nbd |= self.through_nbd;
         put(self.size, &mut plan.shape.size);
         put(self.bsize, &mut plan.shape.bsize);
         put(self.fsize, &mut plan.shape.fsize);
@@ -105,6 +115,11 @@ impl Set {
         put(self.steer, &mut plan.steered);
         put(self.recovery, &mut plan.recovery_cuts);
         put(self.exhaustive, &mut plan.exhaustive);
+    }
+
+    /// The disks are behind the NBD client.
+    pub(super) fn is_through_nbd(&self) -> bool {
+        self.through_nbd
     }
 
     /// The profile of random scripts; `None`: all profiles in turn.
@@ -212,6 +227,7 @@ mod tests {
             ("endian=middle", "little or big"),
             ("profile=fast", "all, sizes, names"),
             ("exhaustive=60", "up to 20"),
+            ("through=tcp", "nbd or none"),
         ] {
             let error = Set::read(&[option.to_owned()]).unwrap_err().to_string();
             assert!(error.contains(named) && error.contains(option), "{error}");

@@ -45,6 +45,9 @@ fn figures(document: &Document) -> Vec<Vec<String>> {
         row("distinct images", report.distinct.to_string()),
         row("recoveries cut", report.nested.to_string()),
     ]);
+    if let (Some(lost), Some(in_flushes)) = (report.connections_lost, report.flushes_lost) {
+        rows.push(row("connections lost", format!("{lost}, {in_flushes} of them in flushes")));
+    }
     if report.reached > 0 {
         rows.push(row("features reached", report.reached.to_string()));
     }

@@ -6,3 +6,4 @@ mod one_writer;
 mod separate;
 mod stream;
 mod sync_ends;
+mod through_nbd;

@@ -77,7 +77,7 @@ fn explored(device: &str, between: fn(Disks) -> Disks) -> Report {
     let mut plan = Plan { states: 400, recovery_cuts: 0, ..Plan::new("wafs", script::find("create").unwrap(), device) };
     plan.separate_log = true;
     plan.settings.set("logmode", "sync").unwrap().unwrap();
-    let recording = record_through(&plan, &plan.fresh().unwrap(), between).unwrap();
+    let recording = record_through(&plan, &plan.fresh().unwrap(), |_, disks| between(disks)).unwrap();
     let (promises, mut memory, counters) = (plan.promises().unwrap(), Memory::default(), Counters::default());
     let mut exploration = Exploration::new(&plan, &recording, &promises, &mut memory, &counters);
     exploration.run();

@@ -49,7 +49,7 @@ fn plan(scheme: &str, sets: &[(&str, &str)], script: &str, device: &str) -> Plan
 
 fn explored(device: &str, between: fn(Disks) -> Disks) -> Report {
     let plan = plan("wafs", &[("logmode", "sync")], "create", device);
-    let recording = record_through(&plan, &plan.fresh().unwrap(), between).unwrap();
+    let recording = record_through(&plan, &plan.fresh().unwrap(), |_, disks| between(disks)).unwrap();
     let (promises, mut memory, counters) = (plan.promises().unwrap(), Memory::default(), Counters::default());
     let mut exploration = Exploration::new(&plan, &recording, &promises, &mut memory, &counters);
     exploration.run();
