@@ -19,7 +19,7 @@ truncate -s 1G "$work/v.img"
 # run DISK: operations a second of the whole program, and the requests that the disk got
 run() {
   "$ORDO" bench --workload postmark --scheme "$scheme" --size 1G --disk "$1" \
-    --param "files=${FILES:-5000},transactions=${TRANSACTIONS:-20000}" | awk '$2 == "total" {printf "%.0f %s %s\n", $6, $8, $9}'
+    --param "files=${FILES:-20000},transactions=${TRANSACTIONS:-100000}" | awk '$2 == "total" {printf "%.0f %s %s\n", $6, $8, $9}'
 }
 over() {
   rm -f "$work/socket"

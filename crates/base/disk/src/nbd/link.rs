@@ -15,7 +15,7 @@ use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::OwnedFd;
 
 use super::handshake::Export;
-use super::stream::{Stream, write_all};
+use super::stream::{Stream, write_all, write_now};
 use super::table::{Asked, Breach, Phase, Table};
 use super::target::Target;
 use super::wire::{Desk, Lost, Message, Replies, Send};
@@ -132,6 +132,32 @@ impl Shared {
         self.ring();
         self.changed.notify_all();
         true
+    }
+
+    /// Sends a message on a lane whose thread sleeps, from here: to wake that thread takes longer than to send. What
+    /// does not go at once is its thread's.
+    fn send_now(&self, state: MutexGuard<'_, State>, lane: usize, mut message: Message) {
+        let epoch = state.table.epoch;
+        let may = !message.is_change() || !state.table.lease.as_ref().is_some_and(Lease::is_over);
+        let sent = match state.streams.get(lane).filter(|_| may) {
+            Some(stream) => {
+                let mut slices = Vec::new();
+                message.slices(&mut slices);
+                write_now(stream, &slices)
+            }
+            None => Ok(0),
+        };
+        match sent {
+            Ok(sent) if sent == message.len() => {}
+            Ok(sent) => {
+                message.note_sent(sent);
+                state.table.send_rest(lane, message);
+            }
+            Err(error) => {
+                drop(state);
+                self.lose(epoch, &error.to_string());
+            }
+        }
     }
 
     fn thread_ended(&self) {
@@ -456,11 +482,15 @@ impl Engine for Link {
     fn submit(&self, work: Work) -> Receiver<Done> {
         let (sender, receiver) = oneshot();
         let mut state = self.shared.lock();
-        match state.table.submit(work, clock()) {
+        let (number, alone) = state.table.submit_and_send(work, clock());
+        match number {
             Ok(number) => {
                 self.waiting.borrow_mut().insert(number, sender);
                 if std::mem::take(&mut state.dozing) {
                     self.shared.changed.notify_all();
+                }
+                if let Some((lane, message)) = alone {
+                    self.shared.send_now(state, lane, message);
                 }
             }
             Err(gone) => sender.send(Err(Fault::Gone(gone))),

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use rustix::fd::AsFd;
+use rustix::io::Errno;
 use rustix::net::sockopt::{
     Timeout, set_socket_keepalive, set_socket_timeout, set_tcp_keepcnt, set_tcp_keepidle, set_tcp_keepintvl,
     set_tcp_user_timeout,
@@ -17,6 +18,9 @@ use super::url::Endpoint;
 
 /// A peer that the network does not reach for so long counts as lost: a machine that is gone says nothing.
 const SILENCE: Duration = Duration::from_secs(30);
+
+/// The system's limit on buffers in one call.
+const MOST: usize = 1024;
 
 /// A connection; clones by [`Stream::try_clone`] are handles of the same one.
 pub(super) enum Stream {
@@ -112,12 +116,25 @@ fn send(socket: &impl AsFd, slices: &[IoSlice<'_>]) -> io::Result<usize> {
     Ok(sendmsg(socket, slices, &mut SendAncillaryBuffer::default(), SendFlags::NOSIGNAL)?)
 }
 
+/// Writes what the peer takes at once of these; zero bytes if it takes none.
+pub(super) fn write_now(stream: &Stream, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+    let most = &slices[..slices.len().min(MOST)];
+    let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+    let sent = match stream {
+        Stream::Tcp(stream) => sendmsg(stream, most, &mut SendAncillaryBuffer::default(), flags),
+        Stream::Unix(stream) => sendmsg(stream, most, &mut SendAncillaryBuffer::default(), flags),
+    };
+    match sent {
+        Err(Errno::AGAIN | Errno::INTR) => Ok(0),
+        other => Ok(other?),
+    }
+}
+
 /// Writes all of these, in as few system calls as it takes.
 pub(super) fn write_all(stream: &mut Stream, mut slices: &mut [IoSlice<'_>]) -> io::Result<()> {
     IoSlice::advance_slices(&mut slices, 0); // skips empty ones
     while !slices.is_empty() {
-        // The system's limit on buffers in one call.
-        let most = slices.len().min(1024);
+        let most = slices.len().min(MOST);
         match stream.write_vectored(&slices[..most]) {
             Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
             Ok(done) => IoSlice::advance_slices(&mut slices, done),

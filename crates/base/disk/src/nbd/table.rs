@@ -110,6 +110,9 @@ pub(super) struct Table {
     pub(super) answered: bool,
     /// Why the last lanes were lost.
     pub(super) why: String,
+    /// The submitter can send a message by itself, and which one it is to send ([`Table::submit_and_send`]).
+    lends: bool,
+    hand: Option<(usize, Message)>,
     /// How long changes may be sent, if somebody has claimed the disk (nbd-10).
     pub(super) lease: Option<Lease>,
 }
@@ -137,6 +140,8 @@ impl Table {
             progress: clock(),
             answered: false,
             why: String::new(),
+            lends: false,
+            hand: None,
             lease: None,
         }
     }
@@ -162,6 +167,26 @@ impl Table {
             self.route(number);
         }
         Ok(number)
+    }
+
+    /// The same for a submitter that can send by itself. If nothing else waits for an answer, all that was sent before
+    /// has been sent to its end, and the lane's thread sleeps: then the message is not given to that thread but
+    /// returned, with its lane.
+    pub(super) fn submit_and_send(
+        &mut self,
+        work: Work,
+        now: Instant,
+    ) -> (Result<u64, NbdGone>, Option<(usize, Message)>) {
+        self.lends = true;
+        let number = self.submit(work, now);
+        self.lends = false;
+        (number, self.hand.take())
+    }
+
+    /// The lane's thread sends what is left of a message.
+    pub(super) fn send_rest(&self, lane: usize, message: Message) {
+        // A lane that is gone is noticed by its own threads.
+        let _ = self.lanes.get(lane).map(|lane| lane.send(Send::Request(message)));
     }
 
     fn number(&mut self) -> u64 {
@@ -205,9 +230,16 @@ impl Table {
         self.turn
     }
 
-    fn post(&self, lane: usize, message: Message) {
-        // A lane that is gone is noticed by its own threads.
-        let _ = self.lanes.get(lane).map(|lane| lane.send(Send::Request(message)));
+    fn post(&mut self, lane: usize, message: Message) {
+        if self.lends && self.hand.is_none() && self.pending.len() == 1 && self.flushing.is_none() {
+            self.hand = Some((lane, message));
+            return;
+        }
+        // One after the other: two that send on one lane would mix their bytes.
+        if let Some((lane, first)) = self.hand.take() {
+            self.send_rest(lane, first);
+        }
+        self.send_rest(lane, message);
     }
 
     fn next_flush(&mut self) {
@@ -372,8 +404,9 @@ impl Table {
 
     fn send_replay(&mut self, number: u64) {
         let Some(Replay { at, piece, lane, .. }) = self.replays.get(&number) else { return };
+        let lane = *lane;
         if let Some(message) = Message::again(number, *at, piece, &self.export) {
-            self.post(*lane, message);
+            self.post(lane, message);
         }
     }
 

@@ -38,9 +38,15 @@ pub(super) enum Send {
 pub(super) struct Message {
     header: [u8; 28],
     data: Vec<(Image, usize, usize)>,
+    /// Bytes that were sent already.
+    sent: usize,
 }
 
 impl Message {
+    fn new(header: [u8; 28], data: Vec<(Image, usize, usize)>) -> Message {
+        Message { header, data, sent: 0 }
+    }
+
     /// `None` if the range is longer than the protocol can express, or the server does not know the request.
     pub(super) fn of(number: u64, work: &Work, export: &Export) -> Option<Message> {
         let (command, flags, at, len) = match work {
@@ -61,7 +67,7 @@ impl Message {
             }
             _ => Vec::new(),
         };
-        Some(Message { header: header(command, flags, number, at, u32::try_from(len).ok()?), data })
+        Some(Message::new(header(command, flags, number, at, u32::try_from(len).ok()?), data))
     }
 
     /// A change that was answered, once more.
@@ -72,7 +78,7 @@ impl Message {
             What::Data(image, from) => (CMD_WRITE, vec![(image.clone(), *from, from + len as usize)]),
             What::Trim => (CMD_TRIM, Vec::new()),
         };
-        Some(Message { header: header(command, 0, number, at, len), data })
+        Some(Message::new(header(command, 0, number, at, len), data))
     }
 
     /// It changes the disk.
@@ -83,18 +89,28 @@ impl Message {
 
     /// The last one.
     pub(super) fn goodbye() -> Message {
-        Message { header: header(CMD_DISC, 0, 0, 0, 0), data: Vec::new() }
+        Message::new(header(CMD_DISC, 0, 0, 0, 0), Vec::new())
     }
 
-    /// Its bytes, in pieces.
+    /// Its bytes, in pieces, from the first one on that was not sent.
     pub(super) fn slices<'a>(&'a self, into: &mut Vec<IoSlice<'a>>) {
-        into.push(IoSlice::new(&self.header));
-        into.extend(self.data.iter().map(|(image, from, to)| IoSlice::new(&image[*from..*to])));
+        let data = self.data.iter().map(|(image, from, to)| &image[*from..*to]);
+        let mut sent = self.sent;
+        for piece in std::iter::once(&self.header[..]).chain(data) {
+            let skip = sent.min(piece.len());
+            sent -= skip;
+            into.push(IoSlice::new(&piece[skip..]));
+        }
     }
 
     /// How many they are.
     pub(super) fn len(&self) -> usize {
-        self.header.len() + self.data.iter().map(|(_, from, to)| to - from).sum::<usize>()
+        self.header.len() + self.data.iter().map(|(_, from, to)| to - from).sum::<usize>() - self.sent
+    }
+
+    /// So many more of them were sent.
+    pub(super) fn note_sent(&mut self, bytes: usize) {
+        self.sent += bytes;
     }
 }
 

@@ -5,7 +5,7 @@ mod loopback;
 mod loss;
 mod server;
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 
 use super::*;
@@ -130,5 +130,42 @@ fn noise_instead_of_a_greeting_is_refused_without_much_memory() {
         theirs.write_all(noise).unwrap();
         theirs.shutdown(std::net::Shutdown::Write).unwrap();
         assert!(handshake::greet(&mut ours).and_then(|both| handshake::choose(&mut ours, both, "disk")).is_err());
+    }
+}
+
+#[test]
+fn a_message_that_a_socket_takes_in_part_is_sent_to_its_end() {
+    let (ours, mut theirs) = UnixStream::pair().unwrap();
+    rustix::net::sockopt::set_socket_send_buffer_size(&ours, 4096).unwrap();
+    let mut ours = stream::Stream::Unix(ours);
+    let parts = (0..100u8).flat_map(|byte| part(byte, 1024)).collect();
+    let export = Export::of_disk(SIZE, 0, 512, 1 << 20);
+    let mut message = wire::Message::of(7, &Work::Write { at: 512, parts, fua: false }, &export).unwrap();
+    let whole = message.len();
+    let reader = std::thread::spawn(move || {
+        let mut bytes = vec![0; whole];
+        theirs.read_exact(&mut bytes).unwrap();
+        bytes
+    });
+    let mut rounds = 0;
+    while message.len() > 0 {
+        let mut slices = Vec::new();
+        message.slices(&mut slices);
+        // As the executor sends, and then as the lane's thread sends the rest.
+        let sent = stream::write_now(&ours, &slices).unwrap();
+        message.note_sent(sent);
+        rounds += u32::from(sent > 0);
+        if rounds == 3 {
+            let mut slices = Vec::new();
+            message.slices(&mut slices);
+            stream::write_all(&mut ours, &mut slices).unwrap();
+            break;
+        }
+    }
+    assert_eq!(rounds, 3, "the socket took all at once");
+    let bytes = reader.join().unwrap();
+    assert_eq!((&bytes[..4], &bytes[8..16]), (&proto::REQUEST_MAGIC.to_be_bytes()[..], &7u64.to_be_bytes()[..]));
+    for (number, block) in bytes[28..].chunks(1024).enumerate() {
+        assert!(block.iter().all(|byte| usize::from(*byte) == number), "block {number}");
     }
 }
