@@ -3,11 +3,13 @@
 use std::io::{Read, Write};
 
 use super::NbdError;
+#[cfg(feature = "tls")]
+use super::proto::OPT_STARTTLS;
 use super::proto::{
     BASE_ALLOCATION, FLAG_CAN_MULTI_CONN, FLAG_FIXED_NEWSTYLE, FLAG_NO_ZEROES, FLAG_READ_ONLY, FLAG_SEND_FLUSH,
     FLAG_SEND_FUA, FLAG_SEND_TRIM, FLAG_SEND_WRITE_ZEROES, INFO_BLOCK_SIZE, INFO_EXPORT, MAGIC, OPT_EXPORT_NAME,
-    OPT_GO, OPT_SET_META_CONTEXT, OPT_STRUCTURED_REPLY, OPTION_MAGIC, OPTION_REPLY_MAGIC, REP_ACK, REP_ERR_UNSUP,
-    REP_ERROR, REP_INFO, REP_META_CONTEXT,
+    OPT_GO, OPT_SET_META_CONTEXT, OPT_STRUCTURED_REPLY, OPTION_MAGIC, OPTION_REPLY_MAGIC, REP_ACK, REP_ERR_TLS_REQD,
+    REP_ERR_UNSUP, REP_ERROR, REP_INFO, REP_META_CONTEXT,
 };
 use crate::block::SECTOR;
 
@@ -97,6 +99,19 @@ pub(super) fn greet<S: Read + Write>(stream: &mut S) -> Result<u16, NbdError> {
     Ok(both)
 }
 
+/// The part between: from its answer on the connection is encrypted.
+#[cfg(feature = "tls")]
+pub(super) fn start_tls<S: Read + Write>(stream: &mut S, both: u16) -> Result<(), NbdError> {
+    if both & FLAG_FIXED_NEWSTYLE == 0 {
+        return Err(NbdError::ServerWithoutTls { code: 0 });
+    }
+    send_option(stream, OPT_STARTTLS, &[])?;
+    match option_reply(stream, OPT_STARTTLS)?.0 {
+        REP_ACK => Ok(()),
+        code => Err(NbdError::ServerWithoutTls { code }),
+    }
+}
+
 /// The last part: the export.
 pub(super) fn choose<S: Read + Write>(stream: &mut S, both: u16, name: &str) -> Result<Export, NbdError> {
     let (mut structured, mut allocation) = (false, None);
@@ -164,6 +179,7 @@ fn go<S: Read + Write>(stream: &mut S, name: &str) -> Result<Option<Export>, Nbd
                 _ => {}
             },
             REP_ERR_UNSUP => return Ok(None),
+            REP_ERR_TLS_REQD => return Err(NbdError::OnlyTls),
             code if code & REP_ERROR != 0 => {
                 return Err(NbdError::Refused { code, text: String::from_utf8_lossy(&data).into_owned() });
             }

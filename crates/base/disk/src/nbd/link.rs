@@ -15,7 +15,7 @@ use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::OwnedFd;
 
 use super::handshake::Export;
-use super::stream::{Stream, write_all, write_now};
+use super::stream::{Stream, write_all};
 use super::table::{Asked, Breach, Phase, Table};
 use super::target::Target;
 use super::wire::{Desk, Lost, Message, Replies, Send};
@@ -143,7 +143,7 @@ impl Shared {
             Some(stream) => {
                 let mut slices = Vec::new();
                 message.slices(&mut slices);
-                write_now(stream, &slices)
+                stream.write_now(&slices)
             }
             None => Ok(0),
         };

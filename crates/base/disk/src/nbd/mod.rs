@@ -1,5 +1,5 @@
 //! A disk behind a network block device server: `nbd://host[:port]/export`, `nbd+unix:///export?socket=/path`.
-//! docs/nbd.md is the user's page. TLS (`nbds://`) is refused in plain words.
+//! docs/nbd.md is the user's page. `nbds://` is encrypted, with the feature `tls`.
 //!
 //! After the protocol document of the NBD project (doc/proto.md): fixed newstyle handshake, simple and structured
 //! replies, flush, forced writes (FUA), trim, zeroes and block status where the server has them.
@@ -41,6 +41,8 @@ pub mod proto;
 mod stream;
 mod table;
 mod target;
+#[cfg(feature = "tls")]
+mod tls;
 mod url;
 mod wire;
 
@@ -113,9 +115,21 @@ pub enum NbdError {
         /// What it should be.
         why: &'static str,
     },
-    /// The client does not encrypt.
-    #[error("nbds:// asks for TLS, which this client does not have: use nbd:// through a tunnel (ssh -L, stunnel)")]
+    /// This client was built without encryption.
+    #[error("nbds:// asks for TLS, which this build does not have: use nbd:// through a tunnel (ssh -L, stunnel)")]
     NoTls,
+    /// The server takes only encrypted connections.
+    #[error("the server takes only encrypted connections: use nbds:// (docs/nbd.md says which certificates it takes)")]
+    OnlyTls,
+    /// The server does not encrypt.
+    #[error("the server does not encrypt (code {code:#x}): give it a certificate, or use nbd://")]
+    ServerWithoutTls {
+        /// What it answered.
+        code: u32,
+    },
+    /// The connection could not be encrypted.
+    #[error("TLS: {0}")]
+    Tls(String),
     /// No connection, or it broke.
     #[error(transparent)]
     Io(#[from] std::io::Error),

@@ -6,7 +6,6 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-use rustix::fd::AsFd;
 use rustix::io::Errno;
 use rustix::net::sockopt::{
     Timeout, set_socket_keepalive, set_socket_timeout, set_tcp_keepcnt, set_tcp_keepidle, set_tcp_keepintvl,
@@ -14,6 +13,8 @@ use rustix::net::sockopt::{
 };
 use rustix::net::{AddressFamily, SendAncillaryBuffer, SendFlags, SocketAddrUnix, SocketFlags, SocketType, sendmsg};
 
+#[cfg(feature = "tls")]
+use super::tls::Encrypted;
 use super::url::Endpoint;
 
 /// A peer that the network does not reach for so long counts as lost: a machine that is gone says nothing.
@@ -22,17 +23,24 @@ const SILENCE: Duration = Duration::from_secs(30);
 /// The system's limit on buffers in one call.
 const MOST: usize = 1024;
 
-/// A connection; clones by [`Stream::try_clone`] are handles of the same one.
-pub(super) enum Stream {
+/// A socket of either kind; clones by [`Plain::try_clone`] are handles of the same one.
+pub(super) enum Plain {
     Tcp(TcpStream),
     Unix(UnixStream),
 }
 
-impl Stream {
+/// A connection; clones by [`Stream::try_clone`] are handles of the same one.
+pub(super) enum Stream {
+    Plain(Plain),
+    #[cfg(feature = "tls")]
+    Encrypted(Encrypted),
+}
+
+impl Plain {
     /// Connects, and waits at most `patience` for that.
-    pub(super) fn connect(place: &Endpoint, patience: Duration) -> io::Result<Stream> {
+    fn connect(place: &Endpoint, patience: Duration) -> io::Result<Plain> {
         let stream = match place {
-            Endpoint::Unix(path) => Stream::Unix(connect_unix(path, patience)?),
+            Endpoint::Unix(path) => Plain::Unix(connect_unix(path, patience)?),
             Endpoint::Tcp(host, port) => {
                 let mut failed = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
                 let connected = (host.as_str(), *port).to_socket_addrs()?.find_map(|address| {
@@ -46,34 +54,90 @@ impl Stream {
                 set_tcp_keepintvl(&stream, SILENCE / 6)?;
                 set_tcp_keepcnt(&stream, 3)?;
                 set_tcp_user_timeout(&stream, SILENCE.as_millis() as u32)?;
-                Stream::Tcp(stream)
+                Plain::Tcp(stream)
             }
         };
         stream.set_timeout(Some(patience))?;
         Ok(stream)
     }
 
+    pub(super) fn try_clone(&self) -> io::Result<Plain> {
+        Ok(match self {
+            Plain::Tcp(stream) => Plain::Tcp(stream.try_clone()?),
+            Plain::Unix(stream) => Plain::Unix(stream.try_clone()?),
+        })
+    }
+
+    fn set_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
+        match self {
+            Plain::Tcp(stream) => stream.set_read_timeout(timeout).and_then(|()| stream.set_write_timeout(timeout)),
+            Plain::Unix(stream) => stream.set_read_timeout(timeout).and_then(|()| stream.set_write_timeout(timeout)),
+        }
+    }
+
+    fn shutdown(&self, how: Shutdown) {
+        // A connection that is already gone needs no shutdown.
+        let _ = match self {
+            Plain::Tcp(stream) => stream.shutdown(how),
+            Plain::Unix(stream) => stream.shutdown(how),
+        };
+    }
+
+    fn write_now(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+        match self.send(&slices[..slices.len().min(MOST)], SendFlags::DONTWAIT) {
+            Err(Errno::AGAIN | Errno::INTR) => Ok(0),
+            other => Ok(other?),
+        }
+    }
+
+    fn send(&self, slices: &[IoSlice<'_>], flags: SendFlags) -> Result<usize, Errno> {
+        // Without the signal that would end a program which uses this as a library.
+        let flags = flags | SendFlags::NOSIGNAL;
+        match self {
+            Plain::Tcp(stream) => sendmsg(stream, slices, &mut SendAncillaryBuffer::default(), flags),
+            Plain::Unix(stream) => sendmsg(stream, slices, &mut SendAncillaryBuffer::default(), flags),
+        }
+    }
+}
+
+impl Stream {
+    /// Connects, and waits at most `patience` for that.
+    pub(super) fn connect(place: &Endpoint, patience: Duration) -> io::Result<Stream> {
+        Ok(Stream::Plain(Plain::connect(place, patience)?))
+    }
+
+    pub(super) fn socket(&self) -> &Plain {
+        match self {
+            Stream::Plain(socket) => socket,
+            #[cfg(feature = "tls")]
+            Stream::Encrypted(Encrypted { socket, .. }) => socket,
+        }
+    }
+
     pub(super) fn try_clone(&self) -> io::Result<Stream> {
         Ok(match self {
-            Stream::Tcp(stream) => Stream::Tcp(stream.try_clone()?),
-            Stream::Unix(stream) => Stream::Unix(stream.try_clone()?),
+            Stream::Plain(socket) => Stream::Plain(socket.try_clone()?),
+            #[cfg(feature = "tls")]
+            Stream::Encrypted(encrypted) => Stream::Encrypted(encrypted.try_clone()?),
         })
     }
 
     /// The most that a read or a write may wait.
     pub(super) fn set_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
-        match self {
-            Stream::Tcp(stream) => stream.set_read_timeout(timeout).and_then(|()| stream.set_write_timeout(timeout)),
-            Stream::Unix(stream) => stream.set_read_timeout(timeout).and_then(|()| stream.set_write_timeout(timeout)),
-        }
+        self.socket().set_timeout(timeout)
     }
 
     pub(super) fn shutdown(&self, how: Shutdown) {
-        // A connection that is already gone needs no shutdown.
-        let _ = match self {
-            Stream::Tcp(stream) => stream.shutdown(how),
-            Stream::Unix(stream) => stream.shutdown(how),
-        };
+        self.socket().shutdown(how);
+    }
+
+    /// Writes what the peer takes at once of these; zero bytes if it takes none, or if they must be encrypted before.
+    pub(super) fn write_now(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+        match self {
+            Stream::Plain(socket) => socket.write_now(slices),
+            #[cfg(feature = "tls")]
+            Stream::Encrypted(_) => Ok(0),
+        }
     }
 }
 
@@ -85,11 +149,35 @@ fn connect_unix(path: &Path, patience: Duration) -> io::Result<UnixStream> {
     Ok(socket.into())
 }
 
+impl Read for Plain {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Plain::Tcp(stream) => stream.read(into),
+            Plain::Unix(stream) => stream.read(into),
+        }
+    }
+}
+
+impl Write for Plain {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.write_vectored(&[IoSlice::new(bytes)])
+    }
+
+    fn write_vectored(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+        Ok(self.send(slices, SendFlags::empty())?)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 impl Read for Stream {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         match self {
-            Stream::Tcp(stream) => stream.read(into),
-            Stream::Unix(stream) => stream.read(into),
+            Stream::Plain(socket) => socket.read(into),
+            #[cfg(feature = "tls")]
+            Stream::Encrypted(encrypted) => encrypted.read(into),
         }
     }
 }
@@ -101,32 +189,14 @@ impl Write for Stream {
 
     fn write_vectored(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
         match self {
-            Stream::Tcp(stream) => send(stream, slices),
-            Stream::Unix(stream) => send(stream, slices),
+            Stream::Plain(socket) => socket.write_vectored(slices),
+            #[cfg(feature = "tls")]
+            Stream::Encrypted(encrypted) => encrypted.write_vectored(slices),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
-    }
-}
-
-/// Without the signal that would end a program which uses this as a library.
-fn send(socket: &impl AsFd, slices: &[IoSlice<'_>]) -> io::Result<usize> {
-    Ok(sendmsg(socket, slices, &mut SendAncillaryBuffer::default(), SendFlags::NOSIGNAL)?)
-}
-
-/// Writes what the peer takes at once of these; zero bytes if it takes none.
-pub(super) fn write_now(stream: &Stream, slices: &[IoSlice<'_>]) -> io::Result<usize> {
-    let most = &slices[..slices.len().min(MOST)];
-    let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
-    let sent = match stream {
-        Stream::Tcp(stream) => sendmsg(stream, most, &mut SendAncillaryBuffer::default(), flags),
-        Stream::Unix(stream) => sendmsg(stream, most, &mut SendAncillaryBuffer::default(), flags),
-    };
-    match sent {
-        Err(Errno::AGAIN | Errno::INTR) => Ok(0),
-        other => Ok(other?),
     }
 }
 

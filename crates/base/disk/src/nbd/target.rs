@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 
 use super::handshake::{self, Export};
 use super::stream::Stream;
+#[cfg(feature = "tls")]
+use super::tls::{Encrypted, Keys};
 use super::url::Url;
 use super::{NbdError, clock};
 
@@ -14,14 +16,22 @@ const PATIENCE_WITH_MORE: Duration = Duration::from_secs(2);
 /// Where the export is, and how to get there.
 pub(super) struct Target {
     url: Url,
+    #[cfg(feature = "tls")]
+    keys: Option<Keys>,
 }
 
 impl Target {
     pub(super) fn new(url: Url) -> Result<Target, NbdError> {
-        if url.tls.is_some() {
-            return Err(NbdError::NoTls);
+        #[cfg(feature = "tls")]
+        {
+            let keys = url.tls.as_ref().map(|tls| Keys::read(&url, tls)).transpose()?;
+            Ok(Target { url, keys })
         }
-        Ok(Target { url })
+        #[cfg(not(feature = "tls"))]
+        match url.tls {
+            Some(_) => Err(NbdError::NoTls),
+            None => Ok(Target { url }),
+        }
     }
 
     /// One connection, past its handshake.
@@ -29,6 +39,12 @@ impl Target {
         let until = clock() + patience;
         let mut stream = Stream::connect(&self.url.place, patience)?;
         let both = handshake::greet(&mut Hurry { stream: &mut stream, until })?;
+        #[cfg(feature = "tls")]
+        if let Some(keys) = &self.keys {
+            handshake::start_tls(&mut Hurry { stream: &mut stream, until }, both)?;
+            let socket = stream.socket().try_clone()?;
+            stream = Stream::Encrypted(Encrypted::new(socket, &mut Hurry { stream: &mut stream, until }, keys)?);
+        }
         let export = handshake::choose(&mut Hurry { stream: &mut stream, until }, both, &self.url.export)?;
         Ok((stream, export))
     }

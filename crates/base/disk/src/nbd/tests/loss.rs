@@ -129,8 +129,18 @@ impl Run<'_> {
 
 /// Runs against such a server, cuts its power at the end, and looks for what was promised. The requests that it took.
 fn survives(nature: &Nature, options: &NbdOptions, what: &str) -> u64 {
+    survives_at(nature, options, what, |server| server.url.clone())
+}
+
+/// The same, with the server at an address.
+pub(super) fn survives_at(
+    nature: &Nature,
+    options: &NbdOptions,
+    what: &str,
+    url: impl FnOnce(&Server) -> String,
+) -> u64 {
     let (rt, server) = (Rt::real_time(), Server::start(nature.clone()));
-    let disk = NbdDisk::connect(&rt, &server.url, options).unwrap();
+    let disk = NbdDisk::connect(&rt, &url(&server), options).unwrap();
     let queue = Queue::new(&rt, Rc::new(disk), QueueOptions::default());
     let mut rng = Rng::new(nature.seed);
     let truth = vec![Truth::default(); SECTORS as usize];

@@ -4,6 +4,8 @@ mod faults;
 mod loopback;
 mod loss;
 mod server;
+#[cfg(feature = "tls")]
+mod tls;
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -137,7 +139,7 @@ fn noise_instead_of_a_greeting_is_refused_without_much_memory() {
 fn a_message_that_a_socket_takes_in_part_is_sent_to_its_end() {
     let (ours, mut theirs) = UnixStream::pair().unwrap();
     rustix::net::sockopt::set_socket_send_buffer_size(&ours, 4096).unwrap();
-    let mut ours = stream::Stream::Unix(ours);
+    let mut ours = stream::Stream::Plain(stream::Plain::Unix(ours));
     let parts = (0..100u8).flat_map(|byte| part(byte, 1024)).collect();
     let export = Export::of_disk(SIZE, 0, 512, 1 << 20);
     let mut message = wire::Message::of(7, &Work::Write { at: 512, parts, fua: false }, &export).unwrap();
@@ -152,7 +154,7 @@ fn a_message_that_a_socket_takes_in_part_is_sent_to_its_end() {
         let mut slices = Vec::new();
         message.slices(&mut slices);
         // As the executor sends, and then as the lane's thread sends the rest.
-        let sent = stream::write_now(&ours, &slices).unwrap();
+        let sent = ours.write_now(&slices).unwrap();
         message.note_sent(sent);
         rounds += u32::from(sent > 0);
         if rounds == 3 {
