@@ -4,8 +4,9 @@
 //! W1. The sector of the *owner* is written only when a writer claims or releases the volume, that of the *beat* all
 //!     the time. So a beat that arrives late, from a machine that had been stopped, cannot undo another one's claim.
 //! W2. Both are little-endian on every volume: who has to read them does not know the volume's order yet.
-//! W3. Where one of the two has its magic number, the protection is on. A sector with a magic number and a wrong
-//!     checksum is damaged, and is never taken for one that is free.
+//! W3. Where one of the two has its magic number, of whatever version, the protection is on. A sector with a magic
+//!     number and a wrong checksum or an unknown version is damaged, and is never taken for one that is free: a later
+//!     program's record must keep an older program out.
 
 use crate::{ByteOff, Endian};
 
@@ -212,8 +213,12 @@ fn sum(bytes: &[u8]) -> u32 {
 
 /// Whether the sector has this magic number.
 fn checked(bytes: &[u8], magic: [u8; 8]) -> Result<bool, Damage> {
-    if !bytes.starts_with(&magic) {
+    let [name @ .., _version] = &magic;
+    if !bytes.starts_with(name) {
         return Ok(false);
+    }
+    if !bytes.starts_with(&magic) {
+        return Err(Damage("its version is unknown"));
     }
     if LE.get_u32(bytes, SUM) != Some(sum(bytes)) {
         return Err(Damage("its checksum is wrong"));
@@ -294,7 +299,7 @@ mod tests {
     #[test]
     fn any_wrong_bit_is_seen_and_no_length_is_trusted() {
         let (owner, beat) = (held().encode(), Beat::default().encode());
-        for bit in 64..SECTOR * 8 {
+        for bit in 56..SECTOR * 8 {
             for good in [owner, beat] {
                 let mut bytes = good;
                 bytes[bit / 8] ^= 1 << (bit % 8);

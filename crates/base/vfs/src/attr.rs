@@ -121,6 +121,9 @@ pub struct SetAttr {
     pub birth: Option<Stamp>,
     /// BSD file flags.
     pub flags: Option<u32>,
+    /// Changes nothing, and is refused with [`crate::Refusal::Changed`], if the file's ctime is another one. The time
+    /// is compared when nothing else can change the file any more.
+    pub if_ctime: Option<Stamp>,
 }
 
 /// The space of a volume.

@@ -60,6 +60,7 @@ fn refused(refusal: Refusal) -> Errno {
         Refusal::Busy => Errno::BUSY,
         Refusal::CrossDevice => Errno::XDEV,
         Refusal::NoMemory => Errno::NOMEM,
+        Refusal::Changed => Errno::AGAIN,
     }
 }
 

@@ -255,6 +255,9 @@ pub enum Refusal {
     /// ENOMEM
     #[error("out of memory")]
     NoMemory,
+    /// EAGAIN
+    #[error("the file has changed meanwhile")]
+    Changed,
 }
 
 impl Refusal {
@@ -281,6 +284,7 @@ impl Refusal {
             Refusal::Busy => ErrorKind::ResourceBusy,
             Refusal::CrossDevice => ErrorKind::CrossesDevices,
             Refusal::NoMemory => ErrorKind::OutOfMemory,
+            Refusal::Changed => ErrorKind::WouldBlock,
         }
     }
 }

@@ -29,8 +29,21 @@ pub(super) struct UnitLine<'a> {
     pub(super) violations: u64,
     #[serde(borrow)]
     pub(super) result: &'a RawValue,
+    /// See [`hash`].
+    pub(super) hash: String,
     #[serde(borrow)]
     pub(super) times: &'a RawValue,
+}
+
+/// Of what a unit resulted in. A line that was damaged on its way is not counted as something else, and two lines of a
+/// unit contradict whatever of it differs.
+pub(super) fn hash(unit: u64, name: &str, violations: u64, result: &RawValue) -> u128 {
+    xxh3_128(format!("{unit} {violations} {name} {result}").as_bytes())
+}
+
+/// A hash as it is written.
+pub(super) fn digits(hash: u128) -> String {
+    format!("{hash:032x}")
 }
 
 /// The last line of a run.
@@ -53,7 +66,7 @@ pub(super) struct Place {
     pub(super) file: usize,
     pub(super) at: u64,
     pub(super) len: usize,
-    /// Of the result.
+    /// Of what it says.
     pub(super) hash: u128,
     pub(super) name: String,
     pub(super) violations: u64,
@@ -118,7 +131,10 @@ pub(super) fn read(path: &Path, file: usize) -> Result<Contents, SweepError> {
             if number >= sweep.units || !contents.shards.iter().any(falls) {
                 return Err(damaged(format!("unit {number} does not belong to this shard")));
             }
-            let hash = xxh3_128(unit.result.get().as_bytes());
+            let hash = hash(number, &unit.name, unit.violations, unit.result);
+            if digits(hash) != unit.hash {
+                return Err(damaged(format!("unit {number} is damaged: it does not have its hash")));
+            }
             let place = Place { file, at, len, hash, name: unit.name, violations: unit.violations };
             contents.units.push((number, place));
         } else if serde_json::from_slice::<End>(&line).is_err() {

@@ -7,6 +7,7 @@
 //!     where U modulo N is I - 1. So shards are disjoint, together they are the whole, and files of different N can be
 //!     joined.
 //! E2. The same unit has the same result, to the byte. What differs from run to run, times above all, is apart.
+//!     Each line has a hash of what is the same, so one that was damaged is refused, and not joined as something else.
 //! E3. A line is written in one call when its unit is done. A worker that is killed leaves whole lines and at most one
 //!     torn line, which counts as lost.
 //! E4. A file that holds lines is continued: units that it has are not run again. So a retry is the same command.

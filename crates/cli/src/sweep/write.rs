@@ -1,6 +1,6 @@
 //! Writes the file of a shard, and continues one that is there (cli-sweep-3, cli-sweep-4).
 
-use super::lines::{Counts, End, Head, UnitLine, read};
+use super::lines::{Counts, End, Head, UnitLine, digits, hash, read};
 use super::{Done, Sweep, SweepError, shard};
 use ordo_crash::Shard;
 use serde_json::value::to_raw_value;
@@ -106,8 +106,9 @@ impl Writer {
     pub(super) fn unit(&mut self, unit: u64, name: &str, done: &Done) -> Result<(), SweepError> {
         self.begin()?;
         let (violations, result) = (done.violations, &*done.result);
+        let hash = digits(hash(unit, name, violations, result));
         let line = to_raw_value(&done.times).and_then(|times| {
-            serde_json::to_vec(&UnitLine { unit, name: name.to_owned(), violations, result, times: &times })
+            serde_json::to_vec(&UnitLine { unit, name: name.to_owned(), violations, result, hash, times: &times })
         });
         self.put(line)?;
         self.units.insert(unit, violations);

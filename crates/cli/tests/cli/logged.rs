@@ -108,3 +108,14 @@ fn a_stream_that_cannot_be_is_refused_with_the_reason() {
     let even = ordo(["wafs", "mkfs", "--size", "1M", "--replicas", "2", "nats://127.0.0.1:1/LOG"]);
     assert!(fails(2, even).contains("an odd number"));
 }
+
+#[test]
+fn a_stream_is_not_written_by_hand() {
+    let log = "nats://127.0.0.1:1/LOG";
+    for arguments in
+        [&["append", log][..], &["read", log, "1"], &["reclaim", log, "1"], &["serve", "--socket", "s", log]]
+    {
+        let said = fails(2, ordo([&["wafs"], arguments].concat()));
+        assert!(said.contains("a stream is a volume's log"), "{arguments:?}: {said}");
+    }
+}

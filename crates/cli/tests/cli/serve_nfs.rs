@@ -423,6 +423,16 @@ fn names_guards_and_callers_are_those_of_the_protocol() {
         one.create(&root, format!("many{i}").as_bytes()).unwrap();
     }
     assert_eq!(one.names(&root).len(), 103, "with .snap");
+    // A client may have room for as many bytes as it says, and not for one more.
+    for count in 108..700 {
+        let (cookie, cookieverf) = (0, cookieverf3::default());
+        let args = READDIR3args { dir: root.clone(), cookie, cookieverf, count };
+        let listed: READDIR3res<'static> = one.call(NFS_PROGRAM::NFSPROC3_READDIR, &args);
+        assert!(!matches!(listed, READDIR3res::Ok(found) if found.packed_size() > count as usize), "{count}");
+        let args = READDIRPLUS3args { dir: root.clone(), cookie, cookieverf, dircount: count, maxcount: count };
+        let listed: READDIRPLUS3res<'static> = one.call(NFS_PROGRAM::NFSPROC3_READDIRPLUS, &args);
+        assert!(!matches!(listed, READDIRPLUS3res::Ok(found) if found.packed_size() > count as usize), "{count}");
+    }
     server.stop();
 }
 

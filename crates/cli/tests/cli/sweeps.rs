@@ -5,6 +5,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
+use xxhash_rust::xxh3::xxh3_128;
 
 /// Each kind of sweep, small.
 const SWEEPS: [&str; 7] = [
@@ -141,15 +142,33 @@ fn different_results_of_one_unit_contradict() {
     let file = shards(&scratch, line, 1).remove(0);
     let other = scratch.path("other.jsonl");
     let text = std::fs::read_to_string(&file).unwrap();
-    std::fs::write(&other, text.replacen("\"leaks_only\":false", "\"leaks_only\":true", 1)).unwrap();
-    assert_ne!(text, std::fs::read_to_string(&other).unwrap());
-    let found = merge(1, &[&file, &other]);
-    assert_eq!(found["merged"]["contradictions"][0]["unit"], 0);
-    assert_eq!(found, {
-        let mut turned = merge(1, &[&other, &file]);
-        turned["merged"]["contradictions"] = found["merged"]["contradictions"].clone();
-        turned
-    });
+    for (from, to) in [("\"leaks_only\":false", "\"leaks_only\":true"), ("\"violations\":", "\"violations\":9")] {
+        let changed = text.replacen(from, to, 1);
+        assert_ne!(text, changed);
+        // A line that has become another one is damaged.
+        std::fs::write(&other, &changed).unwrap();
+        assert!(fails(3, ordo(["merge", &file, &other])).contains("line 2: unit 0 is damaged"));
+        std::fs::write(&other, with_hash(&changed)).unwrap();
+        let found = merge(1, &[&file, &other]);
+        assert_eq!(found["merged"]["contradictions"][0]["unit"], 0, "{to}");
+        assert_eq!(found, {
+            let mut turned = merge(1, &[&other, &file]);
+            turned["merged"]["contradictions"] = found["merged"]["contradictions"].clone();
+            turned
+        });
+    }
+}
+
+/// The file with the right hash in its second line.
+fn with_hash(file: &str) -> String {
+    let mut lines: Vec<String> = file.lines().map(str::to_owned).collect();
+    let told: Value = serde_json::from_str(&lines[1]).unwrap();
+    let (_, after) = lines[1].split_once("\"result\":").unwrap();
+    let (result, _) = after.split_once(",\"hash\":").unwrap();
+    let name = told["name"].as_str().unwrap();
+    let hash = xxh3_128(format!("{} {} {name} {result}", told["unit"], told["violations"]).as_bytes());
+    lines[1] = lines[1].replacen(told["hash"].as_str().unwrap(), &format!("{hash:032x}"), 1);
+    lines.join("\n") + "\n"
 }
 
 #[test]

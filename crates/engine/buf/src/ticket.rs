@@ -110,9 +110,9 @@ impl Ledger {
         self.0.lost.get()
     }
 
-    /// A call was cancelled: the tickets that it holds are dropped, and what they would free stays allocated, as after
-    /// a crash.
-    pub(crate) fn let_go(&self) {
+    /// A call was cancelled, or the volume is given up: the tickets that are held are dropped, and what they would free
+    /// stays allocated, as after a crash.
+    pub fn let_go(&self) {
         self.0.cancelled.set(true);
     }
 

@@ -86,6 +86,9 @@ impl<L: Layout> Ufs<L> {
         let kind = if set.size.is_some() { CallKind::Truncate } else { CallKind::SetAttr };
         self.call(kind, async |op| {
             let _alone = inode.lock.write().await;
+            if set.if_ctime.is_some_and(|seen| seen != stamp(inode.dinode().ctime)) {
+                return Err(Refusal::Changed.into());
+            }
             if let Some(size) = set.size {
                 self.resize(op, inode, size).await?;
             }
@@ -113,6 +116,7 @@ impl<L: Layout> Ufs<L> {
                 return Err(Refusal::TooBig.into());
             }
         }
+        let set = &SetAttr { if_ctime: None, ..*set };
         let only_flags = SetAttr { flags: None, ctime: None, ..*set } == SetAttr::default();
         // Linux lets any user with write permission "touch" an append-only file, but not set a chosen time.
         let touch =

@@ -8,6 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use ordo_rt::Rt;
+use rustix::io::Errno;
 
 use crate::connection::attend;
 use crate::export::{Description, Export, Failure};
@@ -17,6 +18,10 @@ use crate::work::Served;
 
 /// The most connections at a time.
 const CONNECTIONS_MOST: usize = 32;
+/// The pause after a connection could not be accepted: there are no descriptors, and trying again does not make any.
+const NO_DESCRIPTORS: Duration = Duration::from_millis(50);
+/// Tries to wake the thread that accepts: without descriptors it cannot be knocked at, until clients have left.
+const KNOCKS: u32 = 100;
 /// How long a client may take to accept its last replies when the server stops.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -102,14 +107,23 @@ impl Server {
 
     fn accept_all(&self, description: Description, jobs: &Arc<Jobs>) -> io::Result<()> {
         let description = Arc::new(description);
-        let mut threads = Vec::new();
+        let (mut threads, mut told) = (Vec::new(), false);
         let outcome = loop {
             let stream = match self.listener.accept() {
                 Ok(stream) => stream,
-                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
+                Err(_) if self.clients.lock().stopped => break Ok(()),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => break Err(error),
+                Err(error) if is_of_the_listener(&error) => break Err(error),
+                Err(error) => {
+                    // Of this one connection, or of a system that is short of something for a while (serving-3).
+                    if !std::mem::replace(&mut told, true) {
+                        (self.options.complain)(&format!("a connection could not be accepted: {error}"));
+                    }
+                    std::thread::sleep(NO_DESCRIPTORS);
+                    continue;
+                }
             };
+            told = false;
             let number = match self.clients.enter(&stream) {
                 Entry::Number(number) => number,
                 Entry::Full => {
@@ -148,8 +162,19 @@ impl Stopper {
     /// Makes the server's [`Server::run`] return soon.
     pub fn stop(&self) {
         self.clients.stop();
-        self.address.knock();
+        for _ in 0..KNOCKS {
+            if self.address.knock() {
+                return;
+            }
+            std::thread::sleep(NO_DESCRIPTORS);
+        }
     }
+}
+
+/// The listener is no use any more.
+fn is_of_the_listener(error: &io::Error) -> bool {
+    let errno = error.raw_os_error().map(Errno::from_raw_os_error);
+    matches!(errno, Some(Errno::BADF | Errno::INVAL | Errno::NOTSOCK | Errno::OPNOTSUPP))
 }
 
 impl Clients {

@@ -8,6 +8,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rustix::io::Errno;
 use rustix::net::sockopt::set_socket_keepalive;
 
 /// Where a server listens.
@@ -100,12 +101,15 @@ fn is_abandoned(path: &Path) -> bool {
 }
 
 impl Address {
-    /// Wakes a listener from waiting for a client. If it does not listen, it does not wait.
-    pub(crate) fn knock(&self) {
-        match self {
-            Address::Unix(path) => drop(UnixStream::connect(path)),
-            Address::Tcp(place) => drop(TcpStream::connect(place)),
-        }
+    /// Wakes a listener from waiting for a client; false if this process has no descriptor left for that. If it does
+    /// not listen, it does not wait.
+    pub(crate) fn knock(&self) -> bool {
+        let knocked = match self {
+            Address::Unix(path) => UnixStream::connect(path).map(drop),
+            Address::Tcp(place) => TcpStream::connect(place).map(drop),
+        };
+        let errno = knocked.err().and_then(|error| error.raw_os_error()).map(Errno::from_raw_os_error);
+        !matches!(errno, Some(Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::NOBUFS))
     }
 }
 

@@ -116,6 +116,7 @@ fn refused(refusal: Refusal) -> nfsstat3 {
         Refusal::Stale => nfsstat3::NFS3ERR_STALE,
         Refusal::CrossDevice => nfsstat3::NFS3ERR_XDEV,
         Refusal::NotSupported => nfsstat3::NFS3ERR_NOTSUPP,
+        Refusal::Changed => nfsstat3::NFS3ERR_NOT_SYNC,
         // A moment later it goes: the client waits, and calls again.
         Refusal::Busy | Refusal::NoMemory => nfsstat3::NFS3ERR_JUKEBOX,
         // Invalid, and what only calls return that the protocol does not have.

@@ -375,3 +375,15 @@ fn an_open_that_fails_says_why() {
     let tiny = NewVolume::new(1000).with(|shape| shape.format = Format::Ufs1).create(dir.join("tiny"));
     assert_eq!(kind(tiny), ErrorKind::InvalidInput);
 }
+
+#[test]
+fn what_waits_to_be_freed_is_let_go_with_a_volume_that_is_abandoned() {
+    for scheme in ["softupdates", "sync", "async"] {
+        let image = Image::new();
+        let volume = image.open(scheme);
+        volume.write("/a", [7; 70_000]).expect("there is room");
+        volume.sync().expect("the disk is well");
+        volume.remove_file("/a").expect("it is there");
+        volume.abandon();
+    }
+}

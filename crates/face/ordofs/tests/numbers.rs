@@ -7,7 +7,7 @@ use common::{SHAPES, assert_clean, fresh, mount};
 use ordofs::disk::RamDisk;
 use ordofs::path::Held;
 use ordofs::rt::Rt;
-use ordofs::vfs::{Attr, Caller, Entry, Error, FileSystem, Kind, Mode, Name, Refusal, Result};
+use ordofs::vfs::{Attr, Caller, Entry, Error, FileSystem, Kind, Mode, Name, Refusal, Result, SetAttr};
 use ordofs::{Fs, MountOptions, Mounted, NewLog, locate_on};
 use std::rc::Rc;
 
@@ -115,4 +115,52 @@ fn a_handle_finds_its_file_and_no_other_in_a_log() {
         let located = locate_on(&rt, Rc::new(ram.clone())).unwrap();
         rt.block_on(Mounted::mount(&rt, located, &MountOptions::default())).unwrap()
     });
+}
+
+/// Two change a file that both have looked at, and depend on what they saw: NFS's guarded SETATTR.
+fn guarded(rt: &Rt, mounted: Mounted) {
+    let (won, lost) = (Rc::new(std::cell::Cell::new(0)), Rc::new(std::cell::Cell::new(0)));
+    let (seen, node) = rt.block_on(async {
+        let fs = mounted.fs();
+        let made = fs.mknod(&ROOT, fs.root(), name(b"f"), Kind::Regular, Mode::new(0o600), 0).await.unwrap();
+        rt.sleep(std::time::Duration::from_millis(1)).await;
+        (made.attr.ctime, made.node)
+    });
+    for mode in [0o640, 0o644] {
+        let (fs, won, lost) = (mounted.fs().clone(), won.clone(), lost.clone());
+        rt.spawn(async move {
+            let set = SetAttr { mode: Some(Mode::new(mode)), if_ctime: Some(seen), ..SetAttr::default() };
+            let count = match fs.setattr(node, &set).await {
+                Ok(_) => won,
+                Err(Error::Refused(Refusal::Changed)) => lost,
+                Err(error) => panic!("{error}"),
+            };
+            count.set(count.get() + 1);
+        });
+    }
+    rt.block_on(async {
+        while won.get() + lost.get() < 2 {
+            rt.sleep(std::time::Duration::from_millis(1)).await;
+        }
+        let fs = mounted.fs();
+        let size = SetAttr { size: Some(7), if_ctime: Some(seen), ..SetAttr::default() };
+        assert!(matches!(fs.setattr(node, &size).await, Err(Error::Refused(Refusal::Changed))));
+        let now = fs.getattr(node).await.unwrap();
+        assert_eq!(now.size, 0, "nothing of it is done");
+        let size = SetAttr { if_ctime: Some(now.ctime), ..size };
+        assert_eq!(fs.setattr(node, &size).await.unwrap().size, 7);
+        fs.forget(node, 1);
+    });
+    assert_eq!((won.get(), lost.get()), (1, 1));
+    rt.block_on(mounted.unmount()).unwrap();
+}
+
+#[test]
+fn of_two_guarded_changes_one_is_made() {
+    for &shape in SHAPES {
+        let rt = Rt::virtual_time(8);
+        let ram = fresh(&rt, shape, 24 << 20);
+        guarded(&rt, mount(&rt, &ram, "softupdates"));
+        assert_clean(&rt, &ram, &format!("{shape:?}"));
+    }
 }

@@ -8,10 +8,13 @@ impl State {
     /// On a file whose flags forbid everything else only the flags can be changed; permission is not checked here.
     pub(crate) fn setattr(&mut self, id: NodeId, set: &SetAttr, now: Stamp) -> Result<Attr> {
         let node = self.node(id)?;
+        if set.if_ctime.is_some_and(|seen| seen != node.attr.ctime) {
+            return Err(Refusal::Changed.into());
+        }
         if set.size.is_some() {
             node.file()?;
         }
-        if *set != (SetAttr { flags: set.flags, ..SetAttr::default() }) {
+        if *set != (SetAttr { flags: set.flags, if_ctime: set.if_ctime, ..SetAttr::default() }) {
             flags::refuse(node.attr.flags, IMMUTABLE | APPEND)?;
         }
         if let Some(size) = set.size {

@@ -60,9 +60,9 @@ impl MmpInfo {
         let Some(holder) = &self.holder else { return format!("{every}; nobody has it") };
         let HolderInfo { doing, host, pid, since, .. } = holder;
         let beat = match (holder.beats, holder.last_beat) {
-            (Some(beats), Some(at)) => format!(", beat {beats} at {}", utc(at)),
+            (Some(beats), Some(at)) => format!(", beat {beats} at {} UTC", utc(at)),
             _ => ", no beat yet".to_owned(),
         };
-        format!("{every}; claimed by {doing}, process {pid} on {host}, since {}{beat} UTC by its clock", utc(*since))
+        format!("{every}; claimed by {doing}, process {pid} on {host}, since {} UTC by its clock{beat}", utc(*since))
     }
 }

@@ -127,8 +127,19 @@ fn serve_whole(args: &Args, spec: &ImageSpec, ending: &Ending) -> Outcome {
         .then(|| File::open(&spec.path).ok().filter(|file| file.metadata().is_ok_and(|file| file.is_file())))
         .flatten()
         .map(|file| (file, spec.offset.unwrap_or(0)));
+    tell_of_tail(spec, host.as_ref(), disk.info().size);
     let export = Whole::new(disk, host, read_only, spec.to_string());
     serve(args, &rt, spec, export, ending).map(|()| Status::DONE)
+}
+
+/// A disk ends with a whole sector. Who copies a file by this way must know that its last bytes are missing.
+fn tell_of_tail(spec: &ImageSpec, host: Option<&(File, u64)>, size: u64) {
+    let len = host.and_then(|(file, begins)| Some(file.metadata().ok()?.len().saturating_sub(*begins)));
+    let tail = len.unwrap_or(size).saturating_sub(size);
+    if tail > 0 {
+        let note = format!("its last {tail} bytes are not a whole sector, and are not served");
+        Messages::of(spec, false).tell(Weight::Warning, &note);
+    }
 }
 
 fn serve_inside(args: &Args, spec: &ImageSpec, path: &[u8], ending: &Ending) -> Outcome {

@@ -182,6 +182,16 @@ fn yes_or_no(text: &str) -> Result<bool, String> {
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Outcome {
     match &args.command {
+        Command::Append(Append { log })
+        | Command::Read(ReadOne { log, .. })
+        | Command::Reclaim(Reclaim { log, .. })
+        | Command::Serve(Serve { log, .. })
+            if ordofs::is_stream(&log.image) =>
+        {
+            Err(crate::out::usage(
+                "a stream is a volume's log, which its mount writes and reclaims; see ordo wafs scan",
+            ))
+        }
         Command::Mkfs(args) => mkfs(args),
         Command::Append(args) => append(args),
         Command::Read(args) => read(args),

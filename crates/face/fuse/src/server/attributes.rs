@@ -42,6 +42,7 @@ fn decode(args: &SetattrIn) -> Result<SetAttr, Errno> {
         ctime: has(fattr::CTIME).then(|| time(false, args.ctime, args.ctimensec)).transpose()?,
         birth: None,
         flags: None,
+        if_ctime: None,
     })
 }
 

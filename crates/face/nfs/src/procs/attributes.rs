@@ -49,17 +49,20 @@ impl<F: FileSystem + 'static> Server<F> {
 
     async fn set_guarded(&self, creds: &Creds, file: &Held<'_, F>, args: &SETATTR3args) -> Outcome<()> {
         self.may_write()?;
-        if let Nfs3Option::Some(ctime) = &args.guard
-            && *ctime != convert::time(file.attr.ctime)
-        {
-            return Err(nfsstat3::NFS3ERR_NOT_SYNC);
+        let mut wanted = convert::set(&args.new_attributes);
+        if let Nfs3Option::Some(ctime) = &args.guard {
+            if *ctime != convert::time(file.attr.ctime) {
+                return Err(nfsstat3::NFS3ERR_NOT_SYNC);
+            }
+            // Another call may change the file before this one has it alone: the file system compares again.
+            wanted.if_ctime = Some(file.attr.ctime);
         }
-        self.set(creds, file, convert::set(&args.new_attributes)).await
+        self.set(creds, file, wanted).await
     }
 
     /// Changes attributes as far as the caller may.
     pub(super) async fn set(&self, creds: &Creds, file: &Held<'_, F>, wanted: SetAttr) -> Outcome<()> {
-        if wanted == SetAttr::default() {
+        if (SetAttr { if_ctime: None, ..wanted }) == SetAttr::default() {
             return Ok(());
         }
         if wanted.size.is_some_and(|size| size > self.opts.max_file_size) {

@@ -12,8 +12,9 @@ use nfs3_types::nfs3::*;
 use nfs3_types::xdr_codec::{BoundedList, Pack};
 use ordo_vfs::{FileSystem, Name};
 
-/// What is in a reply beside the entries: the directory's attributes, the verifier, and whether it ends.
-const AROUND: u32 = 4 + 84 + 8 + 4;
+/// What is in a reply beside the entries: the directory's attributes, the verifier, the mark that no further entry
+/// follows, and whether the directory ends. Clients count all of it: some have no room for a byte more.
+const AROUND: u32 = 4 + 84 + 8 + 4 + 4;
 /// Bytes of attributes and handle, with their marks.
 const PLUS: usize = 4 + 84 + 4 + 4 + 24;
 /// No directory is so long; and beyond it a cookie would not be a place in a file.

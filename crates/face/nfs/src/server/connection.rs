@@ -10,11 +10,14 @@ use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
 use std::rc::Rc;
+use std::time::Duration;
 
 /// Most calls of a connection in progress.
 pub(super) const CALLS: usize = 16;
 /// Bytes of replies that wait for the client, beyond which its next call waits, too.
 const REPLIES: usize = 1 << 20;
+/// How long a client may let replies wait until its place may be another's. One that works takes them at once.
+const PATIENCE: Duration = Duration::from_secs(30);
 /// Bytes that one read takes.
 const PIECE: usize = 64 << 10;
 
@@ -24,7 +27,7 @@ pub(crate) struct Connection {
     pub(super) address: IpAddr,
     /// The connection comes from a port that only root may have.
     pub(super) low_port: bool,
-    /// When its last call came.
+    /// When its last call came, or a part of a reply left.
     pub(super) used: Cell<Time>,
     replies: RefCell<VecDeque<Vec<u8>>>,
     reply_bytes: Cell<usize>,
@@ -55,8 +58,9 @@ impl Connection {
         })
     }
 
-    pub(super) fn is_idle(&self) -> bool {
-        self.calls.get() == 0 && self.reply_bytes.get() == 0
+    /// Nobody loses anything that he waits for if this one ends (nfs-server-2).
+    pub(super) fn gives_way(&self, now: Time) -> bool {
+        self.calls.get() == 0 && (self.reply_bytes.get() == 0 || now >= self.used.get() + PATIENCE)
     }
 
     pub(super) fn is_ended(&self) -> bool {
@@ -155,7 +159,10 @@ impl<F: FileSystem + 'static> Server<F> {
             let mut left = &reply[..];
             while !left.is_empty() && !connection.ended.get() {
                 match (&*connection.stream).write(left) {
-                    Ok(len) => left = &left[len..],
+                    Ok(len) => {
+                        left = &left[len..];
+                        connection.used.set(self.rt.now());
+                    }
                     Err(error) if error.kind() == ErrorKind::WouldBlock => {
                         // At its end the connection is shut down, and has room.
                         room.readable().await;
@@ -174,5 +181,27 @@ impl<F: FileSystem + 'static> Server<F> {
         connection.end();
         self.connections.borrow_mut().retain(|other| !Rc::ptr_eq(other, connection));
         self.ended.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+
+    #[test]
+    fn a_client_that_takes_no_replies_keeps_its_place_for_a_while_only() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let _client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (stream, peer) = listener.accept().unwrap();
+        let connection = Connection::new(stream, peer).unwrap();
+        assert!(connection.gives_way(Time::ZERO), "it asks nothing");
+        connection.send(vec![0; 100]);
+        assert!(!connection.gives_way(Time::ZERO), "its reply is on the way");
+        assert!(connection.gives_way(Time::ZERO + PATIENCE));
+        connection.used.set(Time::ZERO + PATIENCE);
+        assert!(!connection.gives_way(Time::ZERO + PATIENCE), "a part of it has left");
+        connection.calls.set(1);
+        assert!(!connection.gives_way(Time::ZERO + PATIENCE + PATIENCE), "its call must end first");
     }
 }

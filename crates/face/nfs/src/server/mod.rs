@@ -2,8 +2,8 @@
 //!
 //! S1. A connection has at most [`connection::CALLS`] calls in progress, and its next call waits while its client does
 //!     not take the replies. So a client that only asks holds a bounded part of the memory.
-//! S2. There are at most [`CONNECTIONS`]; the next one takes the place of the one that has been idle longest, so that
-//!     connections which nobody uses keep nobody out.
+//! S2. There are at most [`CONNECTIONS`]; the next one takes the place of the one that has been idle longest, or whose
+//!     client has taken no replies for long, so that connections which nobody uses keep nobody out.
 //! S3. [`serve`] returns when no call is in progress: the volume may be closed.
 
 mod connection;
@@ -153,7 +153,8 @@ impl<F: FileSystem + 'static> Server<F> {
         let Ok(connection) = Connection::new(stream, peer) else { return };
         let mut all = self.connections.borrow_mut();
         if all.len() >= CONNECTIONS {
-            let idle = all.iter().filter(|connection| connection.is_idle()).min_by_key(|idle| idle.used.get());
+            let now = self.rt.now();
+            let idle = all.iter().filter(|connection| connection.gives_way(now)).min_by_key(|idle| idle.used.get());
             match idle.cloned() {
                 Some(idle) => idle.end(),
                 // Each has a call in progress.

@@ -119,6 +119,7 @@ impl Volume {
     /// Closes the image without writing anything more: what was not synced may be lost, and the volume is as after a
     /// crash. For tests of what a crash leaves.
     pub fn abandon(mut self) {
+        self.mounted.cache().ledger().let_go();
         self.is_over = true;
     }
 

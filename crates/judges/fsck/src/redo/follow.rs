@@ -69,7 +69,8 @@ pub enum NotFollowed {
     /// F4.
     #[error(
         "the copy follows log {id:016x}, and message {number} of the stream is of a log that does not continue that one: \
-         the volume was changed without a log, or recovered; make a new copy of it"
+         the volume was changed without a log, or recovered; make a new copy of it. If this one was promoted, it is an \
+         ordinary volume: mount it"
     )]
     NotContinued {
         /// The log of the copy.

@@ -185,6 +185,11 @@ impl FileSystem for HostDir {
 
     /// Not atomic: the host has one call for each attribute. The birth time cannot be set.
     async fn setattr(&self, node: NodeId, set: &SetAttr) -> Result<Attr> {
+        if let Some(seen) = set.if_ctime
+            && self.getattr(node).await?.ctime != seen
+        {
+            return Err(Refusal::Changed.into());
+        }
         if let Some(size) = set.size {
             host::ftruncate(self.file(node, Access::Write)?, size).map_err(refusal)?;
         }
