@@ -97,7 +97,9 @@ impl Served {
 impl Drop for Served {
     fn drop(&mut self) {
         self.stopper.stop();
-        self.thread.take().map(|thread| thread.join().unwrap());
+        if let Some(thread) = self.thread.take() {
+            thread.join().unwrap();
+        }
     }
 }
 
