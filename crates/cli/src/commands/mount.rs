@@ -6,7 +6,7 @@ use crate::mount_options::Wanted;
 use crate::out::{Outcome, Status, describe, usage};
 use crate::text;
 use anyhow::{Context, anyhow};
-use ordo_fuse::{Background, Foreground, Reason, ServeOptions};
+use ordo_fuse::{Background, Ended, Foreground, Reason, ServeOptions};
 use ordo_vfs::{FileSystem as _, Kind};
 use ordofs::rt::Rt;
 use ordofs::{ImageSpec, Mounted, OpenError, Weight, disk};
@@ -198,7 +198,7 @@ fn serve(
         Ok(session) => session,
         Err(error) => return unused(mounted, error.into()),
     };
-    let complain = messages.clone();
+    let (complain, patience) = (messages.clone(), messages.clone());
     let options = ServeOptions {
         transport: wanted.transport,
         follow: wanted.follow,
@@ -211,6 +211,7 @@ fn serve(
         ready: Some(Box::new(usable)),
         status: Some(Box::new(status_of(&mounted))),
         scrub: Some(super::scrub::of_mounted(&mounted, messages.clone())),
+        ends_slowly: Rc::new(move || patience.tell(Weight::Warning, ENDS_SLOWLY)),
         complain: Box::new(move |error| complain.tell(Weight::Error, &error.to_string())),
         ..ServeOptions::default()
     };
@@ -222,7 +223,11 @@ fn serve(
         messages.tell(Weight::Error, &format!("the kernel's FUSE device failed: {gone:?}"));
     }
     let degraded = mounted.degraded();
-    let closed = rt.block_on(mounted.unmount());
+    let closed = match ended.reason {
+        Reason::GivenUp => None,
+        _ => rt.block_on(ended.unless_given_up(mounted.unmount())),
+    };
+    let Some(closed) = closed else { give_up(ended, messages) };
     // The image is closed with the last task that holds it, and `umount` may return only then.
     rt.drop_tasks();
     let written: Result<(), String> = match (degraded, closed) {
@@ -237,6 +242,20 @@ fn serve(
         lease.end(written.as_ref().err().map_or(Ok(()), |why| Err(why.as_str())));
     }
     Ok(if written.is_ok() { Status::DONE } else { Status(3) })
+}
+
+/// What is said when a volume that was unmounted cannot be closed for a while.
+const ENDS_SLOWLY: &str = "unmounted, and the disk has not taken the last changes yet; another SIGTERM or SIGINT gives \
+     them up";
+
+/// Ends the program: nothing of the volume can be closed in order, for its disk does not answer.
+fn give_up(ended: Ended, messages: &Messages) -> ! {
+    let why = "given up, since its disk does not answer: what was not written is lost; run ordo fsck on it";
+    messages.tell(Weight::Error, why);
+    if let Some(lease) = ended.lease {
+        lease.end(Err(why));
+    }
+    std::process::exit(Status(3).0.into())
 }
 
 /// The answer to `ordo info`. The closure must not keep the file system or the cache alive.

@@ -1,11 +1,17 @@
 //! `ordo scan`
 
+use crate::image;
 use crate::interrupt;
 use crate::out::{Outcome, Status, print};
 use crate::{size, text};
 use anyhow::Context;
 use ordo_ondisk::Endian;
-use ordo_rescue::{Hit, Source, Why};
+use ordo_rescue::{Hit, Source, Stretch, Why};
+use ordofs::DiskBytes;
+use ordofs::disk::NbdDisk;
+use ordofs::rt::Rt;
+use rustix::fs::{SeekFrom as Whence, seek};
+use rustix::io::Errno;
 use serde::Serialize;
 use std::fs::File;
 use std::io::{Seek, SeekFrom};
@@ -15,12 +21,14 @@ use std::path::{Path, PathBuf};
 /// Finds volumes of UFS and LFS at any byte of a file or a disk
 ///
 /// Every byte is looked at, so a volume is found behind a lost partition table, inside another image or in a dump of
-/// memory. The copies of one superblock count as one volume. Nothing is written.
+/// memory. The copies of one superblock count as one volume. Nothing is written. What the file or the server of a
+/// network block device calls a hole is not read.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  ordo scan disk.img\n  ordo scan --json /dev/sdb\n\n\
+#[command(after_help = "Examples:\n  ordo scan disk.img\n  ordo scan --json /dev/sdb\n  \
+                        ordo scan nbd://10.0.0.5/disk\n\n\
                         Exit status: 0 a volume was found, 1 none.")]
 pub(crate) struct Args {
-    /// A file or a block device
+    /// A file, a block device, or the address of a network block device
     file: PathBuf,
     /// One JSON list
     #[arg(long)]
@@ -51,6 +59,18 @@ struct Volume {
 struct Bytes {
     file: File,
     size: u64,
+    /// A regular file: it may have holes.
+    sparse: bool,
+}
+
+impl Bytes {
+    fn open(path: &Path) -> anyhow::Result<Bytes> {
+        let mut file = File::open(path)?;
+        let kind = file.metadata()?;
+        anyhow::ensure!(!kind.is_dir(), "it is a directory");
+        let size = file.seek(SeekFrom::End(0))?;
+        Ok(Bytes { file, size, sparse: kind.is_file() })
+    }
 }
 
 impl Source for Bytes {
@@ -60,6 +80,19 @@ impl Source for Bytes {
 
     fn read(&self, at: u64, into: &mut [u8]) -> Result<(), Why> {
         self.file.read_exact_at(into, at).map_err(|_| Why::Unreadable)
+    }
+
+    fn stretch(&self, at: u64) -> Stretch {
+        // Behind the last data there is only a hole. Whoever cannot say where holes are has none.
+        match seek(&self.file, Whence::Data(at)) {
+            Err(Errno::NXIO) if self.sparse => Stretch::Zeros(self.size.saturating_sub(at).max(1)),
+            Ok(data) if data > at => Stretch::Zeros(data - at),
+            Ok(_) => match seek(&self.file, Whence::Hole(at)) {
+                Ok(hole) if hole > at => Stretch::Unknown(hole - at),
+                _ => Stretch::Unknown(u64::MAX),
+            },
+            Err(_) => Stretch::Unknown(u64::MAX),
+        }
     }
 }
 
@@ -103,12 +136,14 @@ impl Volume {
 
 /// Searches, and lists.
 pub(crate) fn run(args: &Args) -> Outcome {
-    let shown = || args.file.display().to_string();
-    let mut file = File::open(&args.file).with_context(shown)?;
-    anyhow::ensure!(!file.metadata().with_context(shown)?.is_dir(), "{}: it is a directory", shown());
-    let size = file.seek(SeekFrom::End(0)).with_context(shown)?;
+    let rt = Rt::real_time();
+    let source: Box<dyn Source> = match NbdDisk::is_url(&args.file) {
+        true => Box::new(DiskBytes::open(&rt, &args.file).map_err(|error| image::open_error(&args.file, error))?),
+        false => Box::new(Bytes::open(&args.file).with_context(|| args.file.display().to_string())?),
+    };
+    let size = source.size();
     interrupt::catch()?;
-    let hits = ordo_rescue::scan(&Bytes { file, size }, &mut |_| interrupt::caught().is_none());
+    let hits = ordo_rescue::scan(&*source, &mut |_| interrupt::caught().is_none());
     interrupt::check()?;
     let volumes: Vec<Volume> = hits.into_iter().map(|hit| Volume::of(hit, &args.file, size)).collect();
     print(|out| match args.json {

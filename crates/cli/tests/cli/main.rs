@@ -13,6 +13,7 @@ mod disks;
 mod explained;
 mod flushes;
 mod generated;
+mod hung;
 mod inside;
 mod interrupted;
 mod killed;

@@ -24,7 +24,7 @@ pub use background::{Background, Foreground, background};
 pub use mount::record::{Recording, Taken, record};
 pub use mount::status::{scrub, status};
 pub use mount::sync::sync;
-pub use mount::unmount::{Unmounted, unmount};
+pub use mount::unmount::{Unmounted, force as force_unmount, unmount};
 pub use mount::{Lease, MountError, MountOptions, Session, mount};
 pub use server::{Ended, Reason, SCRUB, STATUS, Scrub, ServeError, ServeOptions, Status, TRACE, serve};
 pub use transport::{Gone, NoUring, TransportChoice};

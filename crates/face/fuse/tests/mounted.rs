@@ -60,7 +60,7 @@ impl Mounted {
             let ready = Some(Box::new(move || usable.send(()).unwrap()) as Box<dyn FnOnce()>);
             let ended =
                 rt.block_on(serve(&rt, fs.clone(), session, ServeOptions { ready, transport, ..opts() })).unwrap();
-            let Ended { reason, lease } = ended;
+            let Ended { reason, lease, .. } = ended;
             lease.expect("the mount has a number").end(Ok(()));
             (reason, fs.lookups())
         });

@@ -90,6 +90,7 @@ mod active;
 mod blocking;
 mod claim;
 mod contents;
+mod disk_bytes;
 mod error;
 mod found;
 mod fs;
@@ -116,6 +117,7 @@ pub use blocking::{
 };
 pub use claim::{Writer, claim_disk, claimed, given_back, locate_to_write, warn_reader, writer};
 pub use contents::{Kind as ContentsKind, NoVolume, Signature, contents, wipe};
+pub use disk_bytes::DiskBytes;
 pub use error::OpenError;
 pub use found::{Found, FoundLog, find};
 pub use fs::{Fs, LayoutName};

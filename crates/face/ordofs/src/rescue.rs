@@ -5,13 +5,14 @@
 //! E2. The primary superblock is tried first, then the backups at their standard places, then every superblock that is
 //!     anywhere on the disk.
 
+use crate::disk_bytes::DiskBytes;
 use crate::found;
-use crate::image::{self, ImageSpec, Located, partitions, read_bytes};
+use crate::image::{self, ImageSpec, Located, partitions};
 use crate::{Notices, OpenError, journal};
 use ordo_disk::{Disk, FileOptions, Slice};
 use ordo_ondisk::superblock::search::{self, Copy};
 use ordo_ondisk::{Cgx, Superblock};
-use ordo_rescue::{Hit, Marked, Source, Volume, Why};
+use ordo_rescue::{Hit, Marked, Source, Volume};
 use ordo_rt::Rt;
 use std::ops::Range;
 use std::rc::Rc;
@@ -41,25 +42,6 @@ pub struct Damaged {
     pub cut: u64,
 }
 
-/// A disk as plain bytes.
-struct DiskBytes {
-    rt: Rt,
-    disk: Rc<dyn Disk>,
-}
-
-impl Source for DiskBytes {
-    fn size(&self) -> u64 {
-        self.disk.info().size
-    }
-
-    fn read(&self, at: u64, into: &mut [u8]) -> Result<(), Why> {
-        match at.checked_add(into.len() as u64).is_some_and(|end| end <= self.size()) {
-            true => read_bytes(&self.rt, &self.disk, at, into).map_err(|_| Why::Unreadable),
-            false => Err(Why::Beyond),
-        }
-    }
-}
-
 /// A part of the image in which a volume may begin, and the byte of the image at which it does.
 struct Candidate {
     disk: Rc<dyn Disk>,
@@ -82,7 +64,7 @@ pub fn open_damaged(rt: &Rt, spec: &ImageSpec, bad: &[Range<u64>], notices: &Not
         None => (!Rc::ptr_eq(&located.disk, &as_it_lies)).then_some(Ok(())),
     };
     let shifted = |range: &Range<u64>| range.start.saturating_sub(begins)..range.end.saturating_sub(begins);
-    let source = DiskBytes { rt: rt.clone(), disk: located.disk };
+    let source = DiskBytes::new(rt, located.disk);
     let cut = superblock.volume_bytes().saturating_sub(source.size());
     let volume = Volume::new(Box::new(Marked::new(source, bad.iter().map(shifted).collect())), &superblock);
     Ok(Damaged { volume, superblock, described, replayed, cut })
@@ -108,7 +90,7 @@ fn located(rt: &Rt, spec: &ImageSpec, disk: Rc<dyn Disk>) -> Result<(Located, u6
         }
     }
     let begins = candidates.first().map_or(0, |candidate| candidate.begins);
-    let source = DiskBytes { rt: rt.clone(), disk: disk.clone() };
+    let source = DiskBytes::new(rt, disk.clone());
     let hits = ordo_rescue::scan(&source, &mut |_| true);
     match searched(rt, spec, &disk, hits)? {
         Some((located, at, copy)) => Ok((located, begins.saturating_add(at), Described::Searched(copy))),

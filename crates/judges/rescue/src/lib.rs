@@ -30,7 +30,7 @@ pub use inodes::Inodes;
 pub use map::{BadMap, ReadMap};
 pub use names::{Name, Names};
 pub use scan::{Format, Hit, scan};
-pub use source::{Marked, Source};
+pub use source::{Marked, Source, Stretch};
 pub use volume::{Inode, Volume};
 pub use walk::{Entered, Event, Walk};
 pub use why::Why;

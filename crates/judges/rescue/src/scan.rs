@@ -7,7 +7,10 @@
 //! N1. A UFS copy has its cylinder group at a fixed distance behind it, which says its number. The primary has none
 //!     there; its place is in it, or one of the standard ones.
 //! N2. A volume begins within the stream, or it is none.
+//! N3. Zeros that the stream tells of are not read. No magic is all zeros, so one that begins among them ends behind
+//!     them: the search goes on so many bytes before their end.
 
+use crate::source::Stretch;
 use crate::{Source, Why};
 use memchr::memmem::Finder;
 use ordo_ondisk::lfs::superblock::{MAGIC as MAGIC_LFS, MAGIC64 as MAGIC_LFS64};
@@ -21,6 +24,8 @@ use std::collections::BTreeMap;
 const CHUNK: usize = 4 << 20;
 /// What is skipped where the stream cannot be read.
 const SKIPPED: u64 = 4096;
+/// Bytes that are read at least: a read has a price of its own.
+const LEAST: u64 = 64 << 10;
 /// Bytes of a magic, less one: a magic may lie across two chunks.
 const OVERLAP: usize = 3;
 /// Byte of the magic in a UFS superblock.
@@ -91,7 +96,17 @@ pub fn scan(source: &dyn Source, progress: &mut dyn FnMut(u64) -> bool) -> Vec<H
     let finders = finders();
     let (mut at, mut chunk) = (0u64, Vec::new());
     while at < size && progress(at) {
-        chunk.resize(usize::try_from(size - at).unwrap_or(CHUNK).min(CHUNK), 0);
+        let len = match source.stretch(at) {
+            Stretch::Zeros(len) if len >= size - at => break,
+            Stretch::Zeros(len) if len > OVERLAP as u64 => {
+                at += len - OVERLAP as u64;
+                continue;
+            }
+            Stretch::Zeros(_) => LEAST,
+            Stretch::Unknown(len) => len.saturating_add(OVERLAP as u64).max(LEAST),
+        };
+        let len = usize::try_from(len.min(size - at)).unwrap_or(CHUNK).min(CHUNK);
+        chunk.resize(len, 0);
         if source.read(at, &mut chunk).is_err() {
             fill_what_can_be_read(source, at, &mut chunk);
         }
@@ -107,9 +122,9 @@ pub fn scan(source: &dyn Source, progress: &mut dyn FnMut(u64) -> bool) -> Vec<H
                 found.into_iter().for_each(|found| merge(&mut volumes, found));
             }
         }
-        match chunk.len() < CHUNK {
+        match chunk.len() as u64 >= size - at {
             true => break,
-            false => at += (CHUNK - OVERLAP) as u64,
+            false => at += (chunk.len() - OVERLAP) as u64,
         }
     }
     volumes.into_values().map(|found| found.hit).collect()

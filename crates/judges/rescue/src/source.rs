@@ -3,6 +3,15 @@
 use crate::Why;
 use std::ops::Range;
 
+/// What is known of bytes without a read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stretch {
+    /// So many bytes are zeros.
+    Zeros(u64),
+    /// So many bytes may be anything.
+    Unknown(u64),
+}
+
 /// Bytes of a volume, or of whatever may contain one.
 pub trait Source {
     /// How many there are.
@@ -13,6 +22,11 @@ pub trait Source {
     /// # Errors
     /// `Unreadable` or `Beyond`, if one of them cannot be read.
     fn read(&self, at: u64, into: &mut [u8]) -> Result<(), Why>;
+
+    /// What is known of the bytes from `at` on; never nothing, and perhaps more than there are.
+    fn stretch(&self, _at: u64) -> Stretch {
+        Stretch::Unknown(u64::MAX)
+    }
 }
 
 impl Source for [u8] {
@@ -61,6 +75,16 @@ impl<S: Source> Source for Marked<S> {
         }
         self.below.read(at, into)
     }
+
+    fn stretch(&self, at: u64) -> Stretch {
+        let first = self.bad.partition_point(|range| range.end <= at);
+        match (self.bad.get(first), self.below.stretch(at)) {
+            (None, below) => below,
+            (Some(bad), _) if bad.start <= at => Stretch::Unknown(bad.end - at),
+            (Some(bad), Stretch::Zeros(len)) => Stretch::Zeros(len.min(bad.start - at)),
+            (Some(bad), Stretch::Unknown(len)) => Stretch::Unknown(len.min(bad.start - at)),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -78,6 +102,18 @@ mod tests {
             into.fill(0);
             Ok(())
         }
+
+        fn stretch(&self, at: u64) -> Stretch {
+            Stretch::Zeros(1000 - at)
+        }
+    }
+
+    #[test]
+    fn a_bad_range_is_not_known_to_be_zeros() {
+        let marked = Marked::new(Zeroes, vec![300..310, 100..200]);
+        let stretches = [0, 100, 199, 200, 310].map(|at| marked.stretch(at));
+        let (zeros, unknown) = (Stretch::Zeros, Stretch::Unknown);
+        assert_eq!(stretches, [zeros(100), unknown(100), unknown(1), zeros(100), zeros(690)]);
     }
 
     #[test]

@@ -13,6 +13,7 @@
 
 use ordo_rt::Rt;
 use rustix::net::sockopt::socket_peercred;
+use rustix::process::{PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use std::io::{self, Read, Write};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
@@ -81,6 +82,16 @@ pub(super) enum LastWrites {
     Unknown,
 }
 
+impl LastWrites {
+    fn of(report: &[u8]) -> LastWrites {
+        match report {
+            WRITTEN => LastWrites::Done,
+            b"" => LastWrites::Unknown,
+            why => LastWrites::Failed(String::from_utf8_lossy(why).into_owned()),
+        }
+    }
+}
+
 /// Waits for a lease to end.
 #[derive(Debug)]
 pub(super) struct Waiter(UnixStream);
@@ -99,11 +110,33 @@ impl Waiter {
         let mut said = Vec::new();
         // An error is the reset of a connection that was never accepted.
         let _ = self.0.take(ROOM).read_to_end(&mut said);
-        match &said[..] {
-            WRITTEN => LastWrites::Done,
-            b"" => LastWrites::Unknown,
-            why => LastWrites::Failed(String::from_utf8_lossy(why).into_owned()),
+        LastWrites::of(&said)
+    }
+}
+
+/// How often a server that is to give up is told so, and from when on. It has an end of its own that takes a while, and
+/// counts the signals (`server::signals`).
+const TOLD: std::ops::Range<u32> = 6..30;
+
+impl Waiter {
+    /// As [`Waiter::wait`]; a server that needs long is told to give up. `Err` is its number if it goes on then.
+    pub(super) fn insist(mut self) -> Result<LastWrites, i32> {
+        let process = socket_peercred(&self.0).map(|peer| peer.pid).map_err(|_| 0)?;
+        // The number is the server's at every moment at which the connection is not at its end.
+        let handle = pidfd_open(process, PidfdFlags::empty()).ok();
+        let mut said = Vec::new();
+        self.0.set_read_timeout(Some(Duration::from_secs(1))).map_err(|_| process.as_raw_nonzero().get())?;
+        for second in 0..TOLD.end {
+            // A report comes in one piece.
+            match (&mut self.0).take(ROOM).read_to_end(&mut said) {
+                Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {}
+                _ => return Ok(LastWrites::of(&said)),
+            }
+            if let (Some(handle), true) = (&handle, second >= TOLD.start) {
+                let _ = pidfd_send_signal(handle, Signal::TERM);
+            }
         }
+        Err(process.as_raw_nonzero().get())
     }
 }
 

@@ -5,6 +5,7 @@ use super::{By, MountError, MountPoint, helper, our_mount, table};
 use ordo_rt::Rt;
 use rustix::io::Errno;
 use rustix::mount::UnmountFlags;
+use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 
@@ -21,6 +22,8 @@ pub enum Unmounted {
     StillUsed,
     /// The mount is gone; its server is not visible from here, and may still write.
     Unseen,
+    /// The mount is gone; its server, this process, was told to give up and goes on.
+    Hangs(i32),
 }
 
 /// Unmounts `dir`, and waits until its server has closed the image. `lazily`: even if it is in use, and without the
@@ -46,6 +49,47 @@ pub fn unmount(dir: &Path, lazily: bool) -> Result<Unmounted, MountError> {
         None if dead => Ok(Unmounted::Died),
         None => Ok(Unmounted::Unseen),
     }
+}
+
+/// Ends the mount at `dir` although it is in use or its server waits for a disk that does not answer: programs that use
+/// it get errors, and the server has some seconds to write everything. Then it is told to give up.
+///
+/// # Errors
+/// [`MountError`]; the mount is unchanged then.
+pub fn force(dir: &Path) -> Result<Unmounted, MountError> {
+    let mounted = our_mount(dir)?;
+    let waiter = Waiter::find(&mounted.device);
+    let dead = waiter.is_none() && is_dead(&mounted.dir);
+    match By::now() {
+        By::Root => {
+            let flags = UnmountFlags::FORCE | UnmountFlags::DETACH | UnmountFlags::NOFOLLOW;
+            rustix::mount::unmount(&mounted.dir, flags).map_err(|errno| MountError::System {
+                doing: "unmounting",
+                path: mounted.dir.clone(),
+                errno,
+            })?;
+        }
+        By::Helper => {
+            abort(&mounted.device);
+            helper::unmount(&mounted.dir, true)?;
+        }
+    }
+    Ok(match waiter.map(Waiter::insist) {
+        Some(Ok(LastWrites::Done)) => Unmounted::Finished,
+        Some(Ok(LastWrites::Failed(why))) => Unmounted::Failed(why),
+        Some(Ok(LastWrites::Unknown)) => Unmounted::Died,
+        Some(Err(process)) => Unmounted::Hangs(process),
+        None if dead => Unmounted::Died,
+        None => Unmounted::Unseen,
+    })
+}
+
+/// Ends the kernel's connection of a mount, as its owner may; where that is impossible, the server ends it when it is
+/// told to give up.
+fn abort(device: &str) {
+    let Some((_, minor)) = device.split_once(':') else { return };
+    let file = std::fs::OpenOptions::new().write(true).open(format!("/sys/fs/fuse/connections/{minor}/abort"));
+    let _ = file.and_then(|mut file| file.write_all(b"1"));
 }
 
 /// Retries for half a second while the mount is in use: a process that is being spawned holds a copy of each file of

@@ -3,7 +3,8 @@
 //! S1. A request whose blocks are cached is answered before the next one is read, in one poll and without a task. A
 //!     request that must wait becomes a task of its own, so it does not delay others.
 //! S2. Every request that the kernel waits for gets exactly one reply, in any order.
-//! S3. [`serve`] returns only when no call is in progress and every lookup was returned: the volume may be closed.
+//! S3. [`serve`] returns only when no call is in progress and every lookup was returned: the volume may be closed. The
+//!     exception is [`Reason::GivenUp`]: the disk does not answer, and the user does not want to wait.
 
 mod attributes;
 mod callers;
@@ -93,6 +94,8 @@ pub struct ServeOptions {
     pub status: Option<Box<dyn Fn() -> Status>>,
     /// The work of [`SCRUB`].
     pub scrub: Option<Scrub>,
+    /// Called when the end takes long: from then on a signal gives it up.
+    pub ends_slowly: Rc<dyn Fn()>,
     /// Called for every error of disk or image, of which the caller of the file system sees only an errno.
     pub complain: Box<dyn Fn(&ordo_vfs::Error)>,
 }
@@ -112,6 +115,7 @@ impl Default for ServeOptions {
             ready: None,
             status: None,
             scrub: None,
+            ends_slowly: Rc::new(|| ()),
             complain: Box::new(|_| ()),
         }
     }
@@ -126,16 +130,38 @@ pub enum Reason {
     Signalled,
     /// The device failed.
     Failed(Gone),
+    /// Calls waited for a disk that does not answer, and a signal came: the volume cannot be closed.
+    GivenUp,
 }
 
 /// The end of a service.
-#[derive(Debug)]
 #[must_use = "close the volume first, then end the lease"]
 pub struct Ended {
     /// Why it ended.
     pub reason: Reason,
     /// To be ended when the image is closed: `umount` waits for it, and prints its report.
     pub lease: Option<Lease>,
+    signals: Option<Signals>,
+    ends_slowly: Rc<dyn Fn()>,
+}
+
+impl Ended {
+    /// The output of `work`, which closes the volume; `None` if that takes long, and a signal gives it up.
+    pub async fn unless_given_up<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        patiently(work, self.signals.as_ref(), &self.ends_slowly).await
+    }
+}
+
+async fn patiently<T>(
+    work: impl Future<Output = T>,
+    signals: Option<&Signals>,
+    ends_slowly: &Rc<dyn Fn()>,
+) -> Option<T> {
+    let Some(signals) = signals else { return Some(work.await) };
+    match first(work, signals.give_up(|| ends_slowly())).await {
+        First::Left(output) => Some(output),
+        First::Right(()) => None,
+    }
 }
 
 /// Why the service cannot start.
@@ -167,11 +193,12 @@ pub async fn serve<F: FileSystem + 'static>(
     // aborted) would answer everything with ENOTCONN.
     let (fd, _mounted, lease) = session.into_parts();
     let device = DevFuse::new(rt, fd).map_err(ServeError::Device)?;
+    let ends_slowly = opts.ends_slowly.clone();
     let reason = match opts.transport {
-        TransportChoice::Classic => serve_on(rt, fs, device, opts, signals).await,
-        TransportChoice::Uring => serve_on(rt, fs, Uring::new(rt, device)?, opts, signals).await,
+        TransportChoice::Classic => serve_on(rt, fs, device, opts, signals.as_ref()).await,
+        TransportChoice::Uring => serve_on(rt, fs, Uring::new(rt, device)?, opts, signals.as_ref()).await,
     };
-    Ok(Ended { reason, lease })
+    Ok(Ended { reason, lease, signals, ends_slowly })
 }
 
 async fn serve_on<F: FileSystem + 'static, T: Transport + 'static>(
@@ -179,7 +206,7 @@ async fn serve_on<F: FileSystem + 'static, T: Transport + 'static>(
     fs: Rc<F>,
     transport: T,
     mut opts: ServeOptions,
-    signals: Option<Signals>,
+    signals: Option<&Signals>,
 ) -> Reason {
     let (mut callers, follow) = (Callers::new(rt.now()), Follow::new(opts.follow));
     // Over io_uring the transport learns of requests when it is waited for.
@@ -219,7 +246,7 @@ async fn serve_on<F: FileSystem + 'static, T: Transport + 'static>(
                         false => server.transport.ready().await,
                     }
                 };
-                match &signals {
+                match signals {
                     None => next.await,
                     Some(signals) => match first(next, signals.end()).await {
                         First::Left(()) => {}
@@ -230,8 +257,8 @@ async fn serve_on<F: FileSystem + 'static, T: Transport + 'static>(
         }
     };
     rt.set_one_caller(false);
-    server.settle().await;
-    reason
+    let ends_slowly = server.opts.ends_slowly.clone();
+    patiently(server.settle(), signals, &ends_slowly).await.map_or(Reason::GivenUp, |()| reason)
 }
 
 /// The state of [`serve`], shared by the requests in progress.

@@ -3,6 +3,9 @@
 //! The first signal unmounts; if the mount is in use, it is detached, and the service continues until its last user has
 //! finished. The second one ends the service at once. Both arrive as bytes through a socket, so that the loop which
 //! waits for the kernel also waits for them.
+//!
+//! What is under way is answered and written even then: a volume is not lost to an impatient user. Only an end that has
+//! taken [`PATIENCE`], since the disk does not answer, is given up by a signal that comes after that.
 
 use crate::mount::{MountPoint, unmount};
 use ordo_rt::{Rt, Watch};
@@ -13,8 +16,13 @@ use std::cell::Cell;
 use std::io;
 use std::os::unix::net::UnixStream;
 use std::rc::Rc;
+use std::time::Duration;
+
+/// How long an end may take before a signal gives it up.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 pub(super) struct Signals {
+    rt: Rt,
     bytes: Rc<UnixStream>,
     watch: Watch,
     place: MountPoint,
@@ -31,17 +39,14 @@ impl Signals {
             pipe::register(signal, sender.try_clone()?)?;
         }
         let bytes = Rc::new(bytes);
-        Ok(Signals { watch: rt.watch(bytes.clone()), bytes, place, seen: Cell::new(0) })
+        Ok(Signals { rt: rt.clone(), watch: rt.watch(bytes.clone()), bytes, place, seen: Cell::new(0) })
     }
 
     /// Ready when the service must end although the mount still exists. May be dropped and called again.
     pub(super) async fn end(&self) {
         loop {
-            self.watch.readable().await;
-            let mut signals = [0; 16];
-            // Nothing to read: the readiness was stale.
             let before = self.seen.get();
-            self.seen.set(before + read(&self.bytes, &mut signals[..]).unwrap_or(0));
+            self.seen.set(before + self.come().await);
             if self.seen.get() > 1 {
                 return;
             }
@@ -52,5 +57,20 @@ impl Signals {
                 std::thread::spawn(move || unmount::detach(&place));
             }
         }
+    }
+
+    /// Ready when the end has taken long, and a signal comes after that; `long` is called in between.
+    pub(super) async fn give_up(&self, long: impl FnOnce()) {
+        self.rt.sleep(PATIENCE).await;
+        // Those that came before asked for the end, and got it.
+        let _ = read(&self.bytes, &mut [0; 16]);
+        long();
+        while self.come().await == 0 {}
+    }
+
+    /// How many came; perhaps none, as a readiness may be stale.
+    async fn come(&self) -> usize {
+        self.watch.readable().await;
+        read(&self.bytes, &mut [0; 16]).unwrap_or(0)
     }
 }
