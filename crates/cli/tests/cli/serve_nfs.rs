@@ -437,6 +437,43 @@ fn names_guards_and_callers_are_those_of_the_protocol() {
 }
 
 #[test]
+fn a_handle_is_of_its_volume_also_where_volumes_have_no_number() {
+    let scratch = Scratch::new();
+    let [one, other] = ["one.img", "other.img"].map(|name| {
+        let image = scratch.path(name);
+        ok(ordo(["mkfs", "-q", "--type", "lfs", "--lfs-version", "1", "--size", "24M", &image]));
+        image
+    });
+    let server = Server::start(&one, &[]);
+    let mut client = server.client();
+    let root = client.root();
+    let file = client.create(&root, b"file").unwrap();
+    server.stop();
+    let server = Server::start(&other, &[]);
+    let mut client = server.client();
+    let others = client.root();
+    client.create(&others, b"other").unwrap();
+    assert_eq!(client.write(&file, 0, b"x", stable_how::FILE_SYNC).map(drop), Err(nfsstat3::NFS3ERR_STALE));
+    assert_eq!(client.attributes(&root).map(drop), Err(nfsstat3::NFS3ERR_STALE));
+    server.stop();
+    let server = Server::start(&one, &[]);
+    assert_eq!(server.client().write(&file, 0, b"x", stable_how::FILE_SYNC).map(drop), Ok(()));
+    server.stop();
+    // A snapshot has the inodes of its volume, and other contents.
+    let image = scratch.volume();
+    ok(ordo(["snapshot", &format!("{image}:/.snap/then")]));
+    let server = Server::start(&image, &["--snapshot", "then"]);
+    let then = server.client().root();
+    server.stop();
+    let server = Server::start(&image, &[]);
+    assert_eq!(server.client().attributes(&then).map(drop), Err(nfsstat3::NFS3ERR_STALE));
+    server.stop();
+    let server = Server::start(&image, &["--snapshot", "then"]);
+    assert!(server.client().attributes(&then).is_ok());
+    server.stop();
+}
+
+#[test]
 fn a_full_volume_says_so_and_serves_on() {
     let scratch = Scratch::new();
     let server = Server::start(&scratch.volume(), &[]);

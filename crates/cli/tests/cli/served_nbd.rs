@@ -4,9 +4,9 @@ use crate::common::{Scratch, fails, ok, ordo, serving};
 use ordofs::disk::nbd_proto::*;
 use ordofs::rt::Rng;
 use ordofs::{OpenOptions, Volume};
-use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, prlimit};
+use rustix::process::{Pid, Signal, kill_process};
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
@@ -405,39 +405,6 @@ fn a_hostile_client_costs_only_its_connection() {
     let said = server.stop();
     assert!(said.lines().count() > 5 && !said.contains("panic"), "{said}");
     ok(ordo(["fsck", "-n", &image]));
-}
-
-#[test]
-fn a_server_without_descriptors_waits_for_some() {
-    let scratch = Scratch::new();
-    let disk = scratch.path("disk.img");
-    fs::write(&disk, [7; 4096]).unwrap();
-    let mut server = Server::start(&scratch, &[&disk]);
-    let (pid, hard) = (server.pid(), getrlimit(Resource::Nofile).maximum);
-    let limit = |current| {
-        prlimit(Some(pid), Resource::Nofile, Rlimit { current, maximum: hard }).map(|old| old.current).unwrap()
-    };
-    // A client takes two, so there is none for the second.
-    let open = fs::read_dir(format!("/proc/{}/fd", server.pid().as_raw_nonzero())).unwrap().count() as u64;
-    let before = limit(Some(open + 2));
-    let mut crowd = [Client::connected(&server.socket), Client::connected(&server.socket)];
-    crowd[0].take(18).unwrap();
-    let mut said = BufReader::new(server.child.stderr.take().unwrap());
-    let mut line = String::new();
-    said.read_line(&mut line).unwrap();
-    assert!(line.contains("could not be accepted: Too many open files"), "{line}");
-    drop(crowd);
-    limit(before);
-    assert_eq!(server.client().size, 4096);
-    // It also ends while it waits for one.
-    limit(Some(open + 2));
-    let _crowd = [Client::connected(&server.socket), Client::connected(&server.socket)];
-    line.clear();
-    while !line.contains("could not be accepted") {
-        assert!(said.read_line(&mut line).unwrap() > 0, "{line}");
-    }
-    kill_process(server.pid(), Signal::TERM).unwrap();
-    assert!(server.child.wait().unwrap().success());
 }
 
 #[test]

@@ -12,23 +12,31 @@ use crate::handshake;
 use crate::jobs::{Bounds, Job, Jobs, Session};
 use crate::reply::Reply;
 use crate::request::Request;
+use crate::stall::{Stall, Stalls, Watched};
 use crate::stream::Stream;
 
 /// Serves one client until it leaves, breaks the protocol, or the server stops.
-pub(crate) fn attend(mut stream: Stream, export: &Description, name: &str, jobs: &Jobs) -> io::Result<()> {
+pub(crate) fn attend(
+    mut stream: Stream,
+    export: &Description,
+    name: &str,
+    jobs: &Jobs,
+    stalls: &Stalls,
+) -> io::Result<()> {
     let Some(session) = handshake::shake_hands(&mut stream, export, name)? else { return Ok(()) };
     let (answer, replies) = mpsc::channel::<Reply>();
     let mut sending = stream.try_clone()?;
+    let stall = stalls.writing.clone();
     let sender = std::thread::Builder::new().name("ordo-nbd-reply".into()).spawn(move || {
         for reply in &replies {
-            if reply.send(&mut sending).is_err() {
+            if reply.send(&mut Watched(&mut sending, &stall)).is_err() {
                 // The reading thread learns it; what still comes is dropped, so that its room is free.
                 sending.shutdown(Shutdown::Both);
                 return replies.into_iter().for_each(drop);
             }
         }
     })?;
-    let outcome = read_all(&mut stream, session, export, jobs, answer);
+    let outcome = read_all(&mut stream, session, export, jobs, answer, &stalls.reading);
     if outcome.is_err() {
         // What follows cannot be understood, and replies to a client like that are worth nothing.
         stream.shutdown(Shutdown::Both);
@@ -45,9 +53,10 @@ fn read_all(
     export: &Description,
     jobs: &Jobs,
     answer: mpsc::Sender<Reply>,
+    stall: &Stall,
 ) -> io::Result<()> {
     let bounds = Arc::new(Bounds::default());
-    while let Some(request) = Request::receive(stream)? {
+    while let Some(request) = Request::receive(stream, stall)? {
         if request.command == proto::CMD_DISC {
             return Ok(());
         }
@@ -55,7 +64,11 @@ fn read_all(
             return Err(io::Error::other(format!("a write of {} bytes; the most are {REQUEST_MOST}", request.len)));
         }
         let room = bounds.take(request.weight());
-        let data = if request.has_data() { receive(stream, request.len, export.piece)? } else { Vec::new() };
+        let data = if request.has_data() {
+            receive(&mut Watched(stream, stall), request.len, export.piece)?
+        } else {
+            Vec::new()
+        };
         if !jobs.send(Job { request, data, session, answer: answer.clone(), room }) {
             return Err(io::Error::other("the server has stopped"));
         }
@@ -64,7 +77,7 @@ fn read_all(
 }
 
 /// The data of a write. Memory is taken piece by piece, as it arrives (serving-3).
-fn receive(stream: &mut Stream, len: u32, piece: u32) -> io::Result<Vec<Block>> {
+fn receive(stream: &mut impl Read, len: u32, piece: u32) -> io::Result<Vec<Block>> {
     let (mut rest, mut blocks) = (len, Vec::new());
     while rest > 0 {
         let mut block = Block::unspecified(rest.min(piece) as usize);

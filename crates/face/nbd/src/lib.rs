@@ -9,7 +9,8 @@
 //!     later flush and forced write fails, until the server is started again.
 //! serving-3. *A client costs only its connection.* Nothing that a client announces is allocated before it has
 //!     arrived; what is under way for one connection is bounded, and so is the number of connections. A client that
-//!     breaks the protocol, or is gone, loses its connection and nothing else.
+//!     breaks the protocol, or is gone, loses its connection and nothing else. One that stops in the middle of a
+//!     request, or takes no replies, loses its place to the next client when there is no other.
 //! serving-4. A request that was read is carried out to its end, whether or not its client still waits.
 //! serving-5. What the server cannot do is refused, never done halfway: a range beyond the end, an unknown flag, a
 //!     change of a read-only export, a fast zeroing that would be slow.
@@ -25,6 +26,7 @@ mod jobs;
 mod reply;
 mod request;
 mod server;
+mod stall;
 mod stream;
 mod whole;
 mod work;

@@ -6,6 +6,7 @@ use ordo_disk::nbd_proto as proto;
 
 use crate::REQUEST_MOST;
 use crate::export::{Description, Failure};
+use crate::stall::{Stall, Watched};
 
 /// A request's header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,7 +21,7 @@ pub(crate) struct Request {
 
 impl Request {
     /// The next request; `None` if the client has closed the connection before it.
-    pub(crate) fn receive(stream: &mut impl Read) -> io::Result<Option<Request>> {
+    pub(crate) fn receive(stream: &mut impl Read, stall: &Stall) -> io::Result<Option<Request>> {
         let mut header = [0; 28];
         let begun = loop {
             match stream.read(&mut header) {
@@ -31,7 +32,7 @@ impl Request {
         if begun == 0 {
             return Ok(None);
         }
-        stream.read_exact(&mut header[begun..])?;
+        Watched(stream, stall).read_exact(&mut header[begun..])?;
         Request::parse(&header).map(Some).ok_or_else(|| io::Error::other("a request does not begin as one"))
     }
 

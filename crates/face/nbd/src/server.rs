@@ -13,11 +13,14 @@ use rustix::io::Errno;
 use crate::connection::attend;
 use crate::export::{Description, Export, Failure};
 use crate::jobs::Jobs;
+use crate::stall::Stalls;
 use crate::stream::{Address, Listener, Stream};
 use crate::work::Served;
 
 /// The most connections at a time.
 const CONNECTIONS_MOST: usize = 32;
+/// How long a client may keep its connection waiting when another client wants the place.
+const STALLED: Duration = Duration::from_secs(30);
 /// The pause after a connection could not be accepted: there are no descriptors, and trying again does not make any.
 const NO_DESCRIPTORS: Duration = Duration::from_millis(50);
 /// Tries to wake the thread that accepts: without descriptors it cannot be knocked at, until clients have left.
@@ -56,14 +59,14 @@ struct Clients {
 
 #[derive(Default)]
 struct State {
-    streams: BTreeMap<u64, Stream>,
+    streams: BTreeMap<u64, (Stream, Stalls)>,
     next: u64,
     stopped: bool,
 }
 
 /// Whether a client may come in.
 enum Entry {
-    Number(u64),
+    Number(u64, Stalls),
     Full,
     Stopped,
 }
@@ -124,8 +127,8 @@ impl Server {
                 }
             };
             told = false;
-            let number = match self.clients.enter(&stream) {
-                Entry::Number(number) => number,
+            let (number, stalls) = match self.clients.enter(&stream, STALLED) {
+                Entry::Number(number, stalls) => (number, stalls),
                 Entry::Full => {
                     (self.options.complain)("a connection was refused: there are as many as there may be");
                     continue;
@@ -136,7 +139,7 @@ impl Server {
             let (name, complain) = (self.options.name.clone(), self.options.complain.clone());
             let clients = self.clients.clone();
             let thread = std::thread::Builder::new().name("ordo-nbd-client".into()).spawn(move || {
-                if let Err(error) = attend(stream, &description, &name, &jobs) {
+                if let Err(error) = attend(stream, &description, &name, &jobs, &stalls) {
                     complain(&format!("connection {number} was ended: {error}"));
                 }
                 clients.leave(number);
@@ -182,18 +185,28 @@ impl Clients {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn enter(&self, stream: &Stream) -> Entry {
+    /// Where there are as many as there may be, one that has stalled for `patience` gives way.
+    fn enter(&self, stream: &Stream, patience: Duration) -> Entry {
         let mut state = self.lock();
         if state.stopped {
             return Entry::Stopped;
+        }
+        if state.streams.len() >= CONNECTIONS_MOST {
+            let stalled = state.streams.iter().find(|(_, (_, stalls))| stalls.are_longer_than(patience));
+            if let Some((stream, _)) =
+                stalled.map(|(number, _)| *number).and_then(|number| state.streams.remove(&number))
+            {
+                stream.shutdown(Shutdown::Both);
+            }
         }
         let Some(mine) = stream.try_clone().ok().filter(|_| state.streams.len() < CONNECTIONS_MOST) else {
             return Entry::Full;
         };
         let number = state.next;
         state.next += 1;
-        state.streams.insert(number, mine);
-        Entry::Number(number)
+        let stalls = Stalls::default();
+        state.streams.insert(number, (mine, stalls.clone()));
+        Entry::Number(number, stalls)
     }
 
     fn leave(&self, number: u64) {
@@ -205,7 +218,7 @@ impl Clients {
     fn stop(&self) {
         let mut state = self.lock();
         state.stopped = true;
-        state.streams.values().for_each(|stream| stream.shutdown(Shutdown::Read));
+        state.streams.values().for_each(|(stream, _)| stream.shutdown(Shutdown::Read));
     }
 
     /// Waits until all have left. One that does not take its replies in time loses them.
@@ -215,9 +228,51 @@ impl Clients {
         while !state.streams.is_empty() {
             let rest = until.saturating_duration_since(Instant::now());
             if rest.is_zero() {
-                return state.streams.values().for_each(|stream| stream.shutdown(Shutdown::Both));
+                return state.streams.values().for_each(|(stream, _)| stream.shutdown(Shutdown::Both));
             }
             state = self.left.wait_timeout(state, rest).unwrap_or_else(PoisonError::into_inner).0;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stall::Watched;
+    use std::io::Read;
+    use std::os::unix::net::UnixStream;
+
+    #[test]
+    fn a_lack_of_descriptors_is_no_end_of_the_listener() {
+        let ends = |errno: Errno| is_of_the_listener(&errno.into());
+        assert!(![Errno::MFILE, Errno::NFILE, Errno::NOMEM, Errno::NETDOWN, Errno::PERM].into_iter().any(ends));
+        assert!(ends(Errno::BADF) && ends(Errno::INVAL));
+    }
+
+    #[test]
+    fn a_client_that_has_stalled_gives_way_to_the_next_one_and_no_other_does() {
+        let clients = Clients::default();
+        let pairs: Vec<_> = (0..CONNECTIONS_MOST + 2).map(|_| UnixStream::pair().unwrap()).collect();
+        let streams: Vec<_> = pairs.iter().map(|(own, _)| Stream::Unix(own.try_clone().unwrap())).collect();
+        let mut all: Vec<_> = streams[..CONNECTIONS_MOST]
+            .iter()
+            .map(|stream| match clients.enter(stream, Duration::ZERO) {
+                Entry::Number(_, stalls) => stalls,
+                _ => panic!("there is room"),
+            })
+            .collect();
+        let next = &streams[CONNECTIONS_MOST];
+        assert!(matches!(clients.enter(next, Duration::ZERO), Entry::Full), "all of them ask nothing");
+        let (stalls, mut half) = (all.swap_remove(5), streams[5].try_clone().unwrap());
+        std::thread::scope(|scope| {
+            let waits = scope.spawn(|| Watched(&mut half, &stalls.reading).read(&mut [0; 28]));
+            while !stalls.are_longer_than(Duration::ZERO) {
+                std::thread::yield_now();
+            }
+            assert!(matches!(clients.enter(next, Duration::from_secs(3600)), Entry::Full), "not for long");
+            assert!(matches!(clients.enter(next, Duration::ZERO), Entry::Number(..)));
+            assert_eq!(waits.join().unwrap().unwrap(), 0, "its connection has ended");
+        });
+        assert!(matches!(clients.enter(&streams[CONNECTIONS_MOST + 1], Duration::ZERO), Entry::Full));
     }
 }

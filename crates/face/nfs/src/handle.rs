@@ -3,10 +3,18 @@
 use nfs3_types::nfs3::{nfs_fh3, nfsstat3};
 use nfs3_types::xdr_codec::Opaque;
 use ordo_vfs::Attr;
+use xxhash_rust::xxh3::xxh3_64;
 
 /// The first bytes of each handle; another layout of the rest gets others.
 const MARK: &[u8; 4] = b"ofs1";
 const LEN: usize = 24;
+
+/// The number of a volume that has none of its own (LFS version 1, old UFS), from the name of its place. Else a handle
+/// of one such volume would name a file of another that is served at the same address later: numbers are small there,
+/// and the first generation is 1.
+pub fn number_by_place(place: &[u8]) -> u64 {
+    xxh3_64(place)
+}
 
 /// A file's number and generation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

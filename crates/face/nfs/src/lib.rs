@@ -39,4 +39,5 @@ mod server;
 mod wire;
 
 pub use creds::{Identity, Squash};
+pub use handle::number_by_place;
 pub use server::{Names, Options, serve};

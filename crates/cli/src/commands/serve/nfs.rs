@@ -116,7 +116,7 @@ fn serve(
     }
     let on_return = [promises.name_added, promises.name_removed].iter().all(|when| *when == Durable::OnReturn);
     let options = Options {
-        volume: mounted.id(),
+        volume: volume_number(spec, mounted.id()),
         read_only: args.read_only || mounted.fs().read_only(),
         squash: match args.squash {
             Whose::Ports => Squash::Ports,
@@ -144,6 +144,20 @@ fn serve(
     ending.stop_with(move || drop(stopped));
     let served = ordo_nfs::serve(rt, mounted.fs().clone(), listener, options, rt.readable(stop));
     rt.block_on(served).with_context(|| spec.to_string())
+}
+
+/// The volume's number in handles: the same after a restart. A snapshot has its volume's number and inodes, and is
+/// another volume all the same: who has mounted it must not find the files of today.
+fn volume_number(spec: &ImageSpec, id: u64) -> u64 {
+    let place = match (id, &spec.snapshot) {
+        (0, _) => {
+            let path = std::fs::canonicalize(&spec.path).unwrap_or_else(|_| spec.path.clone());
+            format!("{} {:?} {:?}", ImageSpec { path, ..spec.clone() }, spec.offset, spec.snapshot)
+        }
+        (_, None) => return id,
+        (_, Some(snapshot)) => format!("{snapshot:?} of {id:016x}"),
+    };
+    ordo_nfs::number_by_place(place.as_bytes())
 }
 
 /// How clients mount it.
