@@ -116,7 +116,12 @@ fn is_zero(number: &u64) -> bool {
 }
 
 fn sum(a: Option<u64>, b: Option<u64>) -> Option<u64> {
-    if a.is_none() && b.is_none() { None } else { Some(a.unwrap_or(0) + b.unwrap_or(0)) }
+    if a.is_none() && b.is_none() { None } else { Some(a.unwrap_or(0).saturating_add(b.unwrap_or(0))) }
+}
+
+/// Saturates: a report may be read from a file.
+fn add(sum: &mut u64, other: u64) {
+    *sum = sum.saturating_add(other);
 }
 
 impl Report {
@@ -164,17 +169,17 @@ impl Report {
 
     /// Merges the reports of two shards of the same exploration.
     pub fn merge(mut self, other: Report) -> Report {
-        self.states += other.states;
-        self.distinct += other.distinct;
-        self.nested += other.nested;
-        self.reached += other.reached;
+        add(&mut self.states, other.states);
+        add(&mut self.distinct, other.distinct);
+        add(&mut self.nested, other.nested);
+        add(&mut self.reached, other.reached);
         // The run of the script is in both.
         self.segments_cleaned = sum(self.segments_cleaned, other.segments_cleaned)
-            .map(|cleaned| cleaned - other.segments_cleaned_by_script.unwrap_or(0));
+            .map(|cleaned| cleaned.saturating_sub(other.segments_cleaned_by_script.unwrap_or(0)));
         self.leaks_only &= other.leaks_only;
-        self.violations_total += other.violations_total;
+        add(&mut self.violations_total, other.violations_total);
         for (name, count) in other.findings {
-            *self.findings.entry(name).or_default() += count;
+            add(self.findings.entry(name).or_default(), count);
         }
         self.violations.extend(other.violations);
         // Each part has its own first violations; the first of these are the first of the whole, whatever the parts
@@ -195,10 +200,10 @@ impl Report {
         self.segments_cleaned_by_script = sum(self.segments_cleaned_by_script, next.segments_cleaned_by_script);
         self.connections_lost = sum(self.connections_lost, next.connections_lost);
         self.flushes_lost = sum(self.flushes_lost, next.flushes_lost);
-        self.writes += next.writes;
-        self.flushes += next.flushes;
-        self.cuts += next.cuts;
-        self.exist = self.exist.saturating_add(next.exist);
+        add(&mut self.writes, next.writes);
+        add(&mut self.flushes, next.flushes);
+        add(&mut self.cuts, next.cuts);
+        add(&mut self.exist, next.exist);
         self.merge(next)
     }
 }
