@@ -228,6 +228,12 @@ fn a_disk_is_served_as_it_is_and_locked() {
     assert!(!ordo(["touch", &format!("{}:/x", server.url)]).status.success());
     let mut client = server.client();
     assert!(client.flags & FLAG_READ_ONLY != 0 && client.flags & FLAG_SEND_TRIM == 0);
+    // Who gets simple replies cannot ask that they come in one piece.
+    let mut plain = Client::greeted(&server.socket);
+    plain.option(OPT_EXPORT_NAME, b"");
+    let described = plain.take(10).unwrap();
+    let flags = u16::from_be_bytes([described[8], described[9]]);
+    assert_eq!((flags ^ client.flags, flags & FLAG_SEND_DF), (FLAG_SEND_DF, 0));
     assert_eq!(client.write(0, 0, &[1; 512]), Err(EPERM));
     assert_eq!(client.call(CMD_WRITE_ZEROES, 0, 0, 512), Err(EPERM));
     server.stop();

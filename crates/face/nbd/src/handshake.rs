@@ -65,10 +65,11 @@ fn broken(what: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what)
 }
 
-/// The flags of the export.
-pub(crate) fn flags(export: &Description) -> u16 {
+/// The flags of the export. Only structured replies can come in fragments, so only with them a client may ask for none.
+pub(crate) fn flags(export: &Description, structured: bool) -> u16 {
     use proto::*;
-    let always = FLAG_HAS_FLAGS | FLAG_SEND_FLUSH | FLAG_SEND_FUA | FLAG_SEND_DF | FLAG_CAN_MULTI_CONN;
+    let unfragmented = if structured { FLAG_SEND_DF } else { 0 };
+    let always = FLAG_HAS_FLAGS | FLAG_SEND_FLUSH | FLAG_SEND_FUA | FLAG_CAN_MULTI_CONN | unfragmented;
     match export.read_only {
         true => always | FLAG_READ_ONLY,
         false => always | FLAG_SEND_TRIM | FLAG_SEND_WRITE_ZEROES | FLAG_SEND_FAST_ZERO,
@@ -143,7 +144,7 @@ impl<S: Read + Write> Talk<'_, S> {
         match option {
             OPT_EXPORT_NAME if self.is_known(data) => {
                 let mut message = self.export.size.to_be_bytes().to_vec();
-                message.extend(flags(self.export).to_be_bytes());
+                message.extend(flags(self.export, self.session.structured).to_be_bytes());
                 message.resize(message.len() + if no_zeroes { 0 } else { 124 }, 0);
                 self.stream.write_all(&message)?;
                 Ok(Next::Requests)
@@ -183,7 +184,9 @@ impl<S: Read + Write> Talk<'_, S> {
             return self.reply(option, REP_ERR_UNKNOWN, b"no export has this name");
         }
         let wanted = |kind: u16| rest.chunks_exact(2).any(|two| two == kind.to_be_bytes());
-        let mut infos = vec![[&self.export.size.to_be_bytes()[..], &flags(self.export).to_be_bytes()].concat()];
+        let mut infos = vec![
+            [&self.export.size.to_be_bytes()[..], &flags(self.export, self.session.structured).to_be_bytes()].concat(),
+        ];
         let mut kinds = vec![INFO_EXPORT];
         if wanted(INFO_NAME) {
             kinds.push(INFO_NAME);
