@@ -5,11 +5,13 @@ mod common;
 use common::tree::look;
 use common::{assert_clean, fresh, located};
 use ordo_fsck::{Follower, NotFollowed, NotReplayed};
-use ordofs::disk::{Disk, LogHome, LogStream, RamDisk, RamStream};
+use ordofs::disk::{Answered, Disk, LogHome, LogStream, Messages, RamDisk, RamStream, StreamLimits, StreamState};
 use ordofs::path::Held;
 use ordofs::rt::{Rng, Rt};
 use ordofs::vfs::{Caller, FileSystem, Kind, Mode, Name, RenameMode, SetAttr};
 use ordofs::{MountOptions, Mounted};
+use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::rc::Rc;
 
 const VOLUME: u64 = 48 << 20;
@@ -217,4 +219,82 @@ fn what_the_log_does_not_have_is_an_error_and_not_a_copy_that_lacks_it() {
     // A volume that never had a log in a stream.
     let refused = follower(&rt, &fresh(&rt, common::SHAPES[0], VOLUME), &stream).err();
     assert!(matches!(refused, Some(NotFollowed::NoCopy)), "{refused:?}");
+}
+
+/// A stream to which more messages of its log come: one before the first that is sent here, and if the writer lives,
+/// another one whenever the stream is looked at after that.
+struct Late {
+    stream: RamStream,
+    late: RefCell<VecDeque<bytes::Bytes>>,
+    lives: bool,
+    has_sent: std::cell::Cell<bool>,
+}
+
+impl Late {
+    fn one_comes(&self) {
+        let last = self.stream.range().1;
+        let late = self.late.borrow_mut().pop_front();
+        if let Some(late) = late {
+            drop(self.stream.publish(last, format!("late {last}"), late));
+        }
+    }
+}
+
+impl Messages for Late {
+    fn name(&self) -> String {
+        self.stream.name()
+    }
+
+    fn limits(&self) -> StreamLimits {
+        self.stream.limits()
+    }
+
+    fn state(&self) -> Answered<StreamState> {
+        if self.lives && self.has_sent.get() {
+            self.one_comes();
+        }
+        self.stream.state()
+    }
+
+    fn publish(&self, after: u64, id: String, message: bytes::Bytes) -> Answered<u64> {
+        if !self.has_sent.replace(true) {
+            self.one_comes();
+        }
+        self.stream.publish(after, id, message)
+    }
+
+    fn read(&self, number: u64) -> Answered<Option<bytes::Bytes>> {
+        self.stream.read(number)
+    }
+
+    fn purge(&self, before: u64) -> Answered<()> {
+        self.stream.purge(before)
+    }
+}
+
+#[test]
+fn a_replay_has_the_late_messages_of_a_writer_that_is_gone_and_refuses_one_that_lives() {
+    for lives in [false, true] {
+        let rt = Rt::virtual_time(5);
+        let (ram, stream) = begun(&rt, 0);
+        let mounted = mount(&rt, &ram, &stream, "journal");
+        rt.block_on(work(&mounted, 1, 60));
+        let (image, early) = (ram.snapshot(), stream.fork(&rt));
+        rt.block_on(work(&mounted, 2, 60));
+        let late = |from: u64, to: u64| (from..=to).map_while(|number| stream.peek(number)).collect();
+        let (from, to) = (early.range().1 + 1, stream.range().1);
+        let late = Late { stream: early, late: RefCell::new(late(from, to)), lives, has_sent: false.into() };
+        assert!(late.late.borrow().len() > 20);
+        let late = Rc::new(late);
+        let log = LogHome::Stream(LogStream::new(late.clone()));
+        let disk: Rc<dyn Disk> = Rc::new(image.clone());
+        let replayed = rt.block_on(ordo_fsck::replay_log(&rt, disk, Some(log)));
+        match (lives, replayed) {
+            (false, Ok(_)) => assert_clean(&rt, &image, "with a late message"),
+            (true, Err(why)) => assert!(why.to_string().contains("in use on another machine"), "{why}"),
+            (_, other) => panic!("lives: {lives}, {other:?}"),
+        }
+        drop(mounted);
+        rt.drop_tasks();
+    }
 }

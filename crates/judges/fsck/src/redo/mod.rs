@@ -94,9 +94,7 @@ pub(crate) async fn replay_opened(
         },
         LogAt::Followed(next) => return Err(NotReplayed::Follows { next }),
     };
-    let mut source = Source::open(rt, place, &keeper).await?;
-    let Held { transactions, blocks } = source.held().await?;
-    source.take_over().await?;
+    let (source, Held { transactions, blocks }) = Source::taken_over(rt, place, &keeper).await?;
     if let Some(active) = &active {
         // Reads already see what the group journals have: what is written as it was read is not written.
         active.bring_home().await.map_err(ordo_active::OpenError::from)?;

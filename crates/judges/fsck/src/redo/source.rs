@@ -153,7 +153,11 @@ impl Replay {
     }
 }
 
+/// Tries to take a log over whose dead writer's last messages still come.
+const TRIES: u32 = 5;
+
 /// The place of a log.
+#[derive(Clone)]
 pub(super) enum Where {
     Within(Rc<dyn Disk>, Vec<(DiskOff, u64)>),
     Active(Active),
@@ -279,11 +283,21 @@ impl Source {
         Ok(held)
     }
 
-    /// From now on nobody else writes it (fsck-redo-6).
-    pub(super) async fn take_over(&self) -> Result<(), NotReplayed> {
-        match self {
-            Source::Records { log: AnyLog::Stream(log), .. } => Ok(log.take_over().await?),
-            _ => Ok(()),
+    /// Opens and reads the log at `place`. From then on nobody else writes it (fsck-redo-6).
+    ///
+    /// What a writer had sent before it died may arrive while the log is read, when servers that were away are back.
+    /// Then it is read again. A writer that lives sends more.
+    pub(super) async fn taken_over(rt: &Rt, place: Where, keeper: &Keeper) -> Result<(Source, Held), NotReplayed> {
+        let mut tries = 1;
+        loop {
+            let mut source = Source::open(rt, place.clone(), keeper).await?;
+            let held = source.held().await?;
+            let Source::Records { log: AnyLog::Stream(log), .. } = &source else { return Ok((source, held)) };
+            match log.take_over().await {
+                Ok(()) => return Ok((source, held)),
+                Err(ordo_wafs::Error::Fenced { .. }) if tries < TRIES && log.is_quiet().await? => tries += 1,
+                Err(error) => return Err(error.into()),
+            }
         }
     }
 

@@ -44,6 +44,7 @@ use ordo_rt::sync::{Mutex, Notify};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
+use std::time::Duration;
 
 /// Bytes of the stream that records leave free: for marks, and for the message of a replay (stream-4).
 const RESERVE: u64 = 64 << 10;
@@ -51,6 +52,8 @@ const RESERVE: u64 = 64 << 10;
 pub const STREAM_LEAST: u64 = 512 << 10;
 /// Bytes that may be appended and not durable before [`StreamLog::append`] waits.
 const BEHIND: u64 = 32 << 20;
+/// How long a stream is watched for a writer that lives.
+const QUIET: Duration = Duration::from_secs(2);
 
 /// Who begins a log, and on what.
 #[derive(Clone, Copy, Debug)]
@@ -222,6 +225,18 @@ impl StreamLog {
         self.start();
         let number = self.put(Kind::Taken, &[]);
         self.force(Lsn(number)).await
+    }
+
+    /// Whether nothing comes to the stream for [`QUIET`]: who writes to it is gone, or has nothing to say.
+    ///
+    /// # Errors
+    /// Those of a stream that does not answer.
+    pub async fn is_quiet(&self) -> Result<bool, Error> {
+        let Inner { rt, stream, .. } = &*self.0;
+        let last = async || deliver::patiently(rt, stream, || stream.messages.state()).await.map(|state| state.last);
+        let before = last().await?;
+        rt.sleep(QUIET).await;
+        Ok(last().await? == before)
     }
 
     /// Everything that the log has is in place, and nothing is to follow: says so in the stream.
