@@ -227,7 +227,7 @@ impl StreamLog {
         self.force(Lsn(number)).await
     }
 
-    /// Whether nothing comes to the stream for [`QUIET`]: who writes to it is gone, or has nothing to say.
+    /// Whether nothing comes to the stream for two seconds: who writes to it is gone, or has nothing to say.
     ///
     /// # Errors
     /// Those of a stream that does not answer.
