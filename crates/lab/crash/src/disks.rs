@@ -14,6 +14,7 @@ use crate::shape::Shape;
 use ordo_disk::{Disk, LogHome, LogStream, NbdDisk, NbdFlaw, NbdLoopback, NbdLosses, RamDisk, Recorder, Slice};
 use ordo_rt::Rt;
 use std::cell::Cell;
+use std::ops::Add;
 use std::rc::Rc;
 
 /// Size of the log's disk, in bytes.
@@ -172,13 +173,6 @@ pub(crate) struct Lost(Vec<Rc<Cell<NbdLosses>>>);
 impl Lost {
     /// So far, of all.
     pub(crate) fn count(&self) -> NbdLosses {
-        let add = |a: NbdLosses, b: NbdLosses| NbdLosses {
-            connections: a.connections + b.connections,
-            in_flushes: a.in_flushes + b.in_flushes,
-            in_answers: a.in_answers + b.in_answers,
-            servers: a.servers + b.servers,
-            again: a.again + b.again,
-        };
-        self.0.iter().map(|lost| lost.get()).fold(NbdLosses::default(), add)
+        self.0.iter().map(|lost| lost.get()).fold(NbdLosses::default(), NbdLosses::add)
     }
 }

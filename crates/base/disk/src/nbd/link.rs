@@ -2,7 +2,7 @@
 //! one is lost, and makes them again. A bell wakes the executor.
 
 use std::cell::RefCell;
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufReader};
 use std::net::Shutdown;
 use std::sync::mpsc;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -206,8 +206,7 @@ fn receive_all(stream: Stream, export: &Export, counter: &Counter<'_>) {
     replies.give_up();
     counter.shared.lose(counter.epoch, &lost.to_string());
     // The server has ended with its last request when it ends the connection (nbd-4).
-    let mut rest = [0; 4096];
-    while matches!(stream.get_mut().read(&mut rest), Ok(1..)) {}
+    stream.get_ref().read_away();
     counter.shared.thread_ended();
 }
 

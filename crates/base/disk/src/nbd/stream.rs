@@ -131,6 +131,14 @@ impl Stream {
         self.socket().shutdown(how);
     }
 
+    /// Reads until the peer has ended the connection. Of an encrypted one that breaks its protocol, too, only the socket
+    /// says when that is.
+    pub(super) fn read_away(&self) {
+        let Ok(mut socket) = self.socket().try_clone() else { return };
+        let mut rest = [0; 4096];
+        while matches!(socket.read(&mut rest), Ok(1..)) {}
+    }
+
     /// Writes what the peer takes at once of these; zero bytes if it takes none, or if they must be encrypted before.
     pub(super) fn write_now(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
         match self {

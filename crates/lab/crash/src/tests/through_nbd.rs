@@ -20,14 +20,6 @@ fn plan(scheme: &str, sets: &[(&str, &str)], script: &str, device: &str, seed: u
     plan
 }
 
-fn add(sum: &mut NbdLosses, lost: NbdLosses) {
-    sum.connections += lost.connections;
-    sum.in_flushes += lost.in_flushes;
-    sum.in_answers += lost.in_answers;
-    sum.servers += lost.servers;
-    sum.again += lost.again;
-}
-
 /// Explores the plan behind a client that may be wrong.
 fn explored(plan: &Plan, flaw: Option<NbdFlaw>) -> (Report, NbdLosses) {
     let mut lost = None;
@@ -64,7 +56,7 @@ fn soft_updates_and_wafs_keep_what_they_declare_behind_connections_that_are_lost
                 let (report, counted) = explored(&plan, None);
                 assert_eq!(report.violations, [], "{scheme} {sets:?}, {script} on {device}, seed {seed}");
                 distinct += report.states;
-                add(&mut lost, counted);
+                lost = lost + counted;
             }
         }
     }

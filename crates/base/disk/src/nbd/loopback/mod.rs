@@ -14,6 +14,7 @@ mod server;
 
 use std::cell::{Cell, RefCell};
 use std::io;
+use std::ops::Add;
 use std::rc::{Rc, Weak};
 use std::sync::mpsc;
 use std::time::Duration;
@@ -71,6 +72,20 @@ pub struct NbdLosses {
     pub servers: u64,
     /// Changes that had been answered and were sent again.
     pub again: u64,
+}
+
+impl Add for NbdLosses {
+    type Output = NbdLosses;
+
+    fn add(self, more: NbdLosses) -> NbdLosses {
+        NbdLosses {
+            connections: self.connections + more.connections,
+            in_flushes: self.in_flushes + more.in_flushes,
+            in_answers: self.in_answers + more.in_answers,
+            servers: self.servers + more.servers,
+            again: self.again + more.again,
+        }
+    }
 }
 
 /// What a loss does to a request (L1).

@@ -75,9 +75,7 @@ fn what_a_flush_covers_is_durable_and_the_newest_bytes_are_read() {
     for seed in 0..300 {
         let (done, lost) = run(seed, None);
         assert_eq!(done, Ok(()), "seed {seed}: {lost:?}");
-        all.in_flushes += lost.in_flushes;
-        all.servers += lost.servers;
-        all.again += lost.again;
+        all = all + lost;
     }
     assert!(all.in_flushes > 1000 && all.servers > 500 && all.again > 3000, "{all:?}");
 }
