@@ -131,8 +131,8 @@ impl Stream {
         self.socket().shutdown(how);
     }
 
-    /// Reads until the peer has ended the connection. Of an encrypted one that breaks its protocol, too, only the socket
-    /// says when that is.
+    /// Reads until the peer has ended the connection. Only the socket says when that is: an encrypted connection whose
+    /// bytes are wrong gives nothing more.
     pub(super) fn read_away(&self) {
         let Ok(mut socket) = self.socket().try_clone() else { return };
         let mut rest = [0; 4096];
