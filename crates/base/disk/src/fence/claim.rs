@@ -362,9 +362,9 @@ impl Claim {
     }
 }
 
-/// Makes the record of a volume that has none: nobody's. The owner's sector comes first. A cut behind it leaves a record
-/// that is free and has no beat: the next writer watches, and takes it. A beat alone would be a damaged record, which
-/// keeps everybody out.
+/// Makes the record of a volume that has none: nobody's. The owner's sector comes first. A cut behind it leaves a
+/// record that is free and has no beat: the next writer watches, and takes it. A beat alone would be a damaged record,
+/// which keeps everybody out.
 ///
 /// # Errors
 /// Something else is in its place, or it cannot be written.

@@ -1,5 +1,5 @@
-//! Superblocks that other systems' tools have left: hashes that nobody renewed, copies in an older form, and groups whose
-//! bytes only another system's check compares.
+//! Superblocks that other systems' tools have left: hashes that nobody renewed, copies in an older form, and groups
+//! whose bytes only another system's check compares.
 
 use crate::common;
 use crate::common::build::*;
