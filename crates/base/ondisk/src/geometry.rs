@@ -4,7 +4,8 @@
 //! G1. A geometry is made from a checked superblock only, so its sizes are powers of two where the format requires it,
 //!     its groups cover the volume, and the regions of a group are in order.
 //! G2. The arguments may come from damaged pointers: every result for them is a harmless number outside the volume,
-//!     never an overflow. Code that follows a pointer must check [`Geometry::is_data_range`] first.
+//!     never an overflow. Code that follows a pointer must check [`Geometry::is_data_range`] first, or to
+//!     read a file's data [`Geometry::is_readable_range`].
 
 mod arith;
 mod path;

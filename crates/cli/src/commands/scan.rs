@@ -2,7 +2,7 @@
 
 use crate::image;
 use crate::interrupt;
-use crate::out::{Outcome, Status, print};
+use crate::out::{Outcome, Status, print, say};
 use crate::{size, text};
 use anyhow::Context;
 use ordo_ondisk::Endian;
@@ -46,6 +46,9 @@ struct Volume {
     label: String,
     /// The superblock with which a mount begins is whole.
     primary: bool,
+    /// No superblock has a right check hash.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    stale: bool,
     /// All of the volume is in the file.
     whole: bool,
     /// Whole copies of the superblock, and where the first of them are.
@@ -115,6 +118,7 @@ impl Volume {
             size: hit.size,
             label: hit.label,
             primary: hit.primary,
+            stale: hit.stale,
             whole: hit.offset.saturating_add(hit.size) <= end,
             superblocks: hit.count,
             at: hit.copies,
@@ -127,6 +131,7 @@ impl Volume {
         let cut = if self.whole { "" } else { ", cut off by the end of the file" };
         let (offset, format, endian, size) = (self.offset, self.format, self.endian, size::human(self.size));
         let copies = match (self.primary, self.superblocks) {
+            (true, n) if self.stale => format!("{n} superblocks, all with a wrong check hash"),
             (true, n) => format!("{n} superblocks"),
             (false, n) => format!("the primary superblock is gone, {n} copies"),
         };
@@ -146,6 +151,12 @@ pub(crate) fn run(args: &Args) -> Outcome {
     let hits = ordo_rescue::scan(&*source, &mut |_| interrupt::caught().is_none());
     interrupt::check()?;
     let volumes: Vec<Volume> = hits.into_iter().map(|hit| Volume::of(hit, &args.file, size)).collect();
+    if volumes.is_empty() {
+        let (name, size) = (args.file.display(), size::human(size));
+        say(&format!(
+            "{name}: no superblock of UFS or LFS in its {size}; a volume that is packed or encrypted is not found"
+        ));
+    }
     print(|out| match args.json {
         true => out.json(&volumes),
         false => volumes.iter().try_for_each(|volume| out.bytes((volume.line() + "\n").as_bytes())),

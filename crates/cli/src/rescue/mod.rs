@@ -33,6 +33,7 @@ pub(crate) fn open(spec: &ImageSpec, map: Option<&Path>) -> anyhow::Result<Damag
 pub(crate) fn described(by: Described) -> String {
     match by {
         Described::Primary => "the primary".to_owned(),
+        Described::Unproven => "the primary, whose check hash is wrong, as a copy confirms it".to_owned(),
         Described::Backup(group) => format!("the backup of group {}", group.0),
         Described::Searched(at) => format!("a copy that a search of the whole image found at byte {at}"),
     }

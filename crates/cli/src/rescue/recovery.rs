@@ -8,7 +8,7 @@ use super::report::{Gaps, Report};
 use crate::interrupt;
 use ordo_ondisk::Ino;
 use ordo_ondisk::dinode::{Dinode, flags, mode};
-use ordo_rescue::{Entered, Event, Inode, Piece, Volume};
+use ordo_rescue::{Entered, Event, Inode, Piece, Volume, Why};
 use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::Path;
@@ -208,6 +208,7 @@ impl<'a> Recovery<'a> {
                 _ if self.met.contains(&ino) => {}
                 Ok(inode) if inode.dinode.is_dir() => dirs.push(ino),
                 Ok(_) => files.push(ino),
+                Err(why @ (Why::Unreadable | Why::Beyond)) => self.report.unread_inodes(ino.0, why.to_string()),
                 Err(why) => self.report.missing(b"", ino.0, why.to_string()),
             }
         }

@@ -100,6 +100,8 @@ pub(crate) struct Report {
     pub(crate) without_a_name: u64,
     pub(crate) with_gaps: List<NotWhole>,
     pub(crate) missing: List<Entry>,
+    /// Parts of the tables of inodes that cannot be read: what had no name there is not known.
+    pub(crate) unread_inodes: List<Entry>,
     /// Copied, but the check hash of the inode is wrong: something in it is not what was written.
     pub(crate) doubtful: List<Entry>,
     /// Neither lost nor copied: devices, sockets, snapshots.
@@ -121,6 +123,10 @@ impl Report {
         self.missing.push(entry(path, inode, why.into()));
     }
 
+    pub(crate) fn unread_inodes(&mut self, first: u32, why: impl Into<String>) {
+        self.unread_inodes.push(entry(b"", first, why.into()));
+    }
+
     pub(crate) fn doubtful(&mut self, path: &[u8], inode: u32) {
         self.doubtful.push(entry(path, inode, "the check hash of its inode is wrong".into()));
     }
@@ -132,6 +138,7 @@ impl Report {
     /// Whether nothing is missing.
     pub(crate) fn finish(&mut self) {
         self.complete = self.with_gaps.count == 0 && self.missing.count == 0 && self.doubtful.count == 0;
+        self.complete &= self.unread_inodes.count == 0;
     }
 
     /// For people.
@@ -163,6 +170,14 @@ impl Report {
             }));
             let more = list.count.saturating_sub(list.first.len() as u64);
             lines.extend((more > 0).then(|| format!("{title}: and {more} more")));
+        }
+        let unread = &self.unread_inodes;
+        if let Some(first) = unread.first.first() {
+            let (count, ino, why) = (unread.count, first.inode, &first.why);
+            lines.push(format!(
+                "{count} blocks of inodes cannot be read, the first from inode {ino} on: {why}; files in them that no \
+                 directory names are not known"
+            ));
         }
         lines.iter().map(|line| text::one_line(line)).collect()
     }

@@ -78,6 +78,25 @@ fn mkfs_refuses_a_disk_with_contents_and_force_wipes_it() {
         disk(path, parts);
         is_asked_about(path, named);
     }
+    let mut rigid = [0; 256];
+    rigid[..8].copy_from_slice(b"RDSK\0\0\0\x40");
+    let sum = rigid.chunks(4).fold(0_u32, |sum, word| sum.wrapping_sub(u32::from_be_bytes(word.try_into().unwrap())));
+    rigid[8..12].copy_from_slice(&sum.to_be_bytes());
+    let more: [(&str, Parts<'_>); 9] = [
+        ("GELI", &[(SIZE - 512, b"GEOM::ELI\0")]),
+        ("DragonFly", &[(512, &[0x59, 0x4c, 0x46, 0xc4])]),
+        ("Amiga", &[(0, &rigid)]),
+        ("Amiga", &[(1024, &rigid)]),
+        ("VxFS", &[(1024, &[0xf5, 0xfc, 0x01, 0xa5])]),
+        ("VxFS", &[(8192, &[0xa5, 0x01, 0xfc, 0xf5])]),
+        ("Xenix", &[(2040, &[0x44, 0x55, 0x2b, 0, 2, 0, 0, 0])]),
+        ("System V", &[(1016, &[0x20, 0x7e, 0x18, 0xfd, 2, 0, 0, 0])]),
+        ("System V", &[(9 * 1024 + 1016, &[0xfd, 0x18, 0x7e, 0x20, 0, 0, 0, 1])]),
+    ];
+    for (named, parts) in more {
+        disk(path, parts);
+        is_asked_about(path, named);
+    }
     for (named, program, arguments) in [
         ("ext4", "mkfs.ext4", &["-q", "-F"][..]),
         ("ext2", "mkfs.ext2", &["-q", "-F"]),
@@ -141,12 +160,20 @@ fn mkfs_never_overwrites_a_volume_that_ordo_has_open() {
 fn a_file_without_a_volume_is_named_with_advice() {
     let scratch = Scratch::new();
     let path = &scratch.path("thing");
-    let cases: [(&[u8], &str, &str); 9] = [
+    let cases: [(&[u8], &str, &str); 17] = [
         (b"\x1f\x8b\x08\0\0\0", "gzip", "gzip -dc"),
         (b"\xfd7zXZ\0\0", "xz", "xz -dc"),
         (b"\x28\xb5\x2f\xfd\0", "zstd", "zstd -dc"),
         (b"BZh91AY&SY", "bzip2", "bzip2 -dc"),
         (b"QFI\xfb\0\0\0\x03", "qcow2", "qemu-img"),
+        (b"QFI\xfb\0\0\0\x01", "qcow image", "-f qcow "),
+        (b"#!/bin/sh\n#V2.0 Format\n", "GEOM_UZIP", "md9.uzip"),
+        (b"#L3.0\n#!/bin/sh\n", "GEOM_UZIP", "md9.uzip"),
+        (b"EVF\x09\x0d\x0a\xff\0", "E01", "ewfmount"),
+        (b"EVF2\x0d\x0a\x81\0", "Ex01", "ewfmount"),
+        (b"AFF10\r\n\0", "AFF", "affuse"),
+        (&[0x3a, 0xff, 0x26, 0xed], "Android sparse", "simg2img"),
+        (&[0x5d, 0, 0, 0x80, 0, 255, 255, 255, 255, 255, 255, 255, 255, 0], "lzma", "xz --format=lzma"),
         (b"", "empty", "--size"),
         (b"hello\n", "text, 6 bytes", "the image itself"),
         (b"\0\x01\x02", "too short, 3 bytes", "the image itself"),
@@ -171,7 +198,7 @@ fn a_file_without_a_volume_is_named_with_advice() {
     }
     disk(path, &[(0, &mbr()), ((1 << 20) + 65536 + 64, b"_BHRfS_M")]);
     let said = fails(3, ordo(["info", path]));
-    assert!(said.contains("@s1 (btrfs)"), "{said}");
+    assert!(said.contains("@s1 (FreeBSD: btrfs)") && !said.contains("mkfs"), "{said}");
 }
 
 /// A volume with NetBSD's log in use whose place is within the volume, where none can be.

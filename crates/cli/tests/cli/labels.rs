@@ -72,6 +72,96 @@ fn a_volume_behind_a_label_of_sun_apple_or_next_is_found_and_named() {
     }
 }
 
+/// A BSD label of `(letter, first sector, sectors)`, in this byte order.
+fn bsd(parts: &[(u8, u32, u32)], big: bool) -> Vec<u8> {
+    let mut label = vec![0; 404];
+    let word = |n: u32| if big { n.to_be_bytes() } else { n.to_le_bytes() };
+    let half = |n: u16| if big { n.to_be_bytes() } else { n.to_le_bytes() };
+    words(&mut label, &[(0, &word(0x8256_4557)), (40, &word(512)), (132, &word(0x8256_4557)), (138, &half(8))]);
+    for (letter, first, count) in parts {
+        let at = 148 + 16 * usize::from(letter - b'a');
+        words(&mut label, &[(at, &word(*count)), (at + 4, &word(*first)), (at + 12, &[7])]);
+    }
+    let sum = label.chunks(2).fold([0, 0], |sum, two| [sum[0] ^ two[0], sum[1] ^ two[1]]);
+    words(&mut label, &[(136, &sum)]);
+    label
+}
+
+/// A volume of 8 MiB with a file in it.
+fn behind(scratch: &Scratch, kind: &[&str]) -> Vec<u8> {
+    let volume = scratch.path("volume");
+    ok(ordo([&["mkfs", "-q", "--force"], kind, &["--size", "8M", &volume]].concat()));
+    ok(ordo(["mkdir", &format!("{volume}:/behind")]));
+    fs::read(&volume).unwrap()
+}
+
+#[test]
+fn two_names_of_the_same_sectors_are_one_volume() {
+    let scratch = Scratch::new();
+    let disk = scratch.path("disk.img");
+    for kind in [&["--type", "ufs2"][..], &["--type", "ufs1", "--endian", "big"], &["--type", "lfs"]] {
+        let volume = behind(&scratch, kind);
+        // A slice of FreeBSD with its label, and `a` at its start.
+        let file = fs::File::create(&disk).unwrap();
+        file.set_len(32 << 20).unwrap();
+        let mut entry = [0; 66];
+        words(&mut entry, &[(4, &[0xa5]), (8, &63_u32.to_le_bytes()), (12, &60_000_u32.to_le_bytes())]);
+        words(&mut entry, &[(64, &[0x55, 0xaa])]);
+        file.write_all_at(&entry, 446).unwrap();
+        file.write_all_at(&volume, 63 * 512).unwrap();
+        let sectors = (volume.len() / 512) as u32;
+        let label =
+            bsd(&[(b'a', 0, sectors), (b'b', sectors, 1000), (b'c', 0, 60_000), (b'e', 0, sectors + 500)], false);
+        file.write_all_at(&label, 64 * 512).unwrap();
+        for name in ["", "@s1", "@s1a"] {
+            assert!(ok(ordo(["ls", &format!("{disk}{name}:/")])).contains("behind"), "{kind:?} {name}");
+        }
+        ok(ordo(["mkdir", &format!("{disk}:/more")]));
+        ok(ordo(["fsck", "-n", &disk]));
+        // It is `a` that was found: growing stops where `b` begins.
+        if kind[1] != "lfs" {
+            let said = fails(3, ordo(["resize", "-s", "12M", &disk]));
+            assert!(said.contains("8388608") || said.contains("8M") || said.contains("8.0"), "{said}");
+        }
+        // Another volume is another volume.
+        file.write_all_at(&volume, 63 * 512 + (12 << 20)).unwrap();
+        let label = bsd(&[(b'a', 0, sectors), (b'd', (12 << 20) / 512, sectors)], false);
+        file.write_all_at(&label, 64 * 512).unwrap();
+        let said = fails(3, ordo(["ls", &format!("{disk}:/")]));
+        assert!(said.contains("several") && said.contains("@s1d"), "{said}");
+    }
+}
+
+#[test]
+fn a_label_is_read_at_every_place_of_a_port_and_none_is_called_empty() {
+    let scratch = Scratch::new();
+    let (disk, volume) = (scratch.path("disk.img"), behind(&scratch, &["--type", "ufs1"]));
+    for (at, big) in [(512, true), (64, false), (128, true), (0, false), (1024, true), (4096, false)] {
+        let file = fs::File::create(&disk).unwrap();
+        file.set_len(48 << 20).unwrap();
+        let sectors = (volume.len() / 512) as u32;
+        file.write_all_at(&bsd(&[(b'a', 1000, sectors), (b'g', 40_000, sectors)], big), at).unwrap();
+        file.write_all_at(&volume, 1000 * 512).unwrap();
+        file.write_all_at(&volume, 40_000 * 512).unwrap();
+        for name in ["@a", "@g"] {
+            assert!(ok(ordo(["ls", &format!("{disk}{name}:/")])).contains("behind"), "{at} {name}");
+        }
+        let said = fails(3, ordo(["mkfs", &disk]));
+        assert!(said.contains("BSD disklabel") && said.contains("@a"), "{said}");
+        // Without a volume behind it, it still has partitions; and a table that is damaged or not read is not empty.
+        file.write_all_at(&[0; 512], 1000 * 512 + 8192 + 1024).unwrap();
+        file.write_all_at(&[0; 512], 40_000 * 512 + 8192 + 1024).unwrap();
+        let said = fails(3, ordo(["ls", &format!("{disk}:/")]));
+        assert!(said.contains("@a (4.2BSD") && said.contains("ordo scan"), "{said}");
+        file.write_all_at(&[0x77], at + 150).unwrap();
+        let damaged = fails(3, ordo(["ls", &format!("{disk}:/")]));
+        assert!(damaged.contains("cannot be read here"), "{damaged}");
+        for said in [said, damaged] {
+            assert!(!said.contains("without partitions") && !said.contains("mkfs"), "{said}");
+        }
+    }
+}
+
 /// A volume of ours as Solaris would have it.
 struct Solaris {
     bytes: Vec<u8>,

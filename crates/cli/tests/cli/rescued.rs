@@ -380,3 +380,71 @@ fn no_damage_stops_hangs_or_writes() {
         }
     }
 }
+
+#[test]
+fn an_image_that_ends_early_says_what_is_missing() {
+    for shape in SHAPES {
+        let scratch = Scratch::new();
+        let (image, _) = filled(&scratch, shape);
+        fs::File::options().write(true).open(&image).unwrap().set_len(10 << 20).unwrap();
+        let info = ok(ordo(["info", &image]));
+        assert!(info.contains("missing") && info.contains("ordo recover") && !info.contains("possible\n"), "{info}");
+        let info = json(ordo(["info", "--json", &image]));
+        assert_eq!(info["missing"].as_u64(), Some(6 << 20), "{info}");
+        let said = fails(3, ordo(["mkdir", &format!("{image}:/x")]));
+        assert!(said.contains("cut short") && said.contains("ordo recover"), "{said}");
+        let report = json(ordo(["recover", "--json", &image, &scratch.path("out")]));
+        assert!(report["unread_inodes"]["count"].as_u64().is_some_and(|count| count > 0), "{report}");
+        let missing = report["missing"]["first"].as_array().unwrap();
+        assert!(missing.iter().all(|entry| entry["path"] != ""), "{report}");
+        assert_eq!(report["complete"], false);
+    }
+}
+
+#[test]
+fn volumes_that_a_tool_without_hashes_or_netbsd_10_has_left_are_read_scanned_and_recovered() {
+    for (what, endian) in [("stale", "little"), ("stale", "big"), ("ufs2ea", "little"), ("ufs2ea", "big")] {
+        let scratch = Scratch::new();
+        let (stale, big_endian) = (what == "stale", endian == "big");
+        let system = if stale { "freebsd" } else { "netbsd" };
+        let (image, tree) = filled(&scratch, ["--for", system, "--endian", endian]);
+        let bytes = fs::read(&image).unwrap();
+        let word = |word: u32| if big_endian { word.to_be_bytes() } else { word.to_le_bytes() };
+        let magic = word(0x1954_0119);
+        let ends = (65536 + 1372..bytes.len() - 4).filter(|at| bytes[*at..*at + 4] == magic);
+        let places: Vec<u64> = ends.map(|at| at as u64 - 1372).collect();
+        assert!(places.len() > 2, "{places:?}");
+        for at in places {
+            match stale {
+                // The time of the last write.
+                true => put(&image, at + 1072 + if big_endian { 7 } else { 0 }, &[0x5a]),
+                false => put(&image, at + 1372, &word(0x1901_2038)),
+            }
+        }
+        let before = fs::read(&image).unwrap();
+        let output = ordo(["ls", &format!("{image}:/tree")]);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success() && String::from_utf8_lossy(&output.stdout).contains("f0"), "{output:?}");
+        assert_eq!(said.contains("check hash") && said.contains("fsck -p"), stale, "{said}");
+        let large = scratch.path("large");
+        fs::write(&large, [&vec![0; 1_000_003][..], &before].concat()).unwrap();
+        let found = json(ordo(["scan", "--json", &large]));
+        let stated = (found[0]["offset"].as_u64(), found[0]["stale"].as_bool().unwrap_or(false));
+        assert_eq!((stated, found.as_array().map(Vec::len)), ((Some(1_000_003), stale), Some(1)), "{found}");
+        let out = scratch.path("out");
+        let report = json(ordo(["recover", "--json", &image, &out]));
+        assert_eq!(report["complete"], true, "{report}");
+        is_tree(&format!("{out}/tree"), &tree);
+        assert!(fs::read(&image).unwrap() == before, "{what}: a reader wrote");
+        if stale {
+            let said = fails(3, ordo(["mkdir", &format!("{image}:/x")]));
+            assert!(said.contains("fsck -p"), "{said}");
+            assert!(ordo(["fsck", "-p", &image]).status.code().is_some_and(|code| code <= 1));
+            ok(ordo(["mkdir", &format!("{image}:/x")]));
+        }
+    }
+    let scratch = Scratch::new();
+    let empty = scratch.path("empty");
+    fs::write(&empty, [0; 100_000]).unwrap();
+    assert!(fails(1, ordo(["scan", &empty])).contains("no superblock"));
+}

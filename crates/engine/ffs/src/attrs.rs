@@ -23,7 +23,8 @@ impl Ffs {
     pub(crate) async fn attributes(&self, inode: &Inode) -> Result<Vec<u8>> {
         let mut area = Vec::with_capacity(inode.dinode().extsize as usize);
         for k in 0..BLOCKS {
-            if let Some(run) = self.area_run(inode, k)? {
+            if let Some(run) = self.stored_area(inode, k) {
+                self.readable(inode.ino(), Geometry::extattr_lbn(k), run.at, run.frags)?;
                 let block = self.area_block(inode, k, run).await?;
                 area.extend_from_slice(&block.bytes());
             }
@@ -34,15 +35,18 @@ impl Ffs {
         Ok(area)
     }
 
-    /// Block `k` of the area, as it is stored.
+    /// Block `k` of the area, as it is stored, to be written or freed.
     pub(crate) fn area_run(&self, inode: &Inode, k: usize) -> Result<Option<Run>> {
+        let Some(run) = self.stored_area(inode, k) else { return Ok(None) };
+        self.sane(inode.ino(), Geometry::extattr_lbn(k), run.at, run.frags)?;
+        Ok(Some(run))
+    }
+
+    /// Where block `k` of the area is; not checked.
+    fn stored_area(&self, inode: &Inode, k: usize) -> Option<Run> {
         let dinode = inode.dinode();
-        let at = dinode.extb[k];
-        let frags = if at.is_hole() { 0 } else { self.area_frags(dinode.extsize, k) };
-        if frags == 0 {
-            return Ok(None);
-        }
-        Ok(Some(Run { at: self.sane(inode.ino(), Geometry::extattr_lbn(k), at, frags)?, frags }))
+        let (at, frags) = (dinode.extb[k], self.area_frags(dinode.extsize, k));
+        (!at.is_hole() && frags > 0).then_some(Run { at, frags })
     }
 
     async fn area_block(&self, inode: &Inode, k: usize, run: Run) -> Result<BufRef> {

@@ -39,7 +39,7 @@ mod undo;
 
 pub use dirpref::Spread;
 pub use leaks::{Extent, Piece, UsedInodes};
-pub use mount::{MountError, Opening, may_write};
+pub use mount::{MountError, Opening, is_whole, may_write};
 pub use newfs::{NewfsError, newfs};
 pub use snapshot::Copies;
 

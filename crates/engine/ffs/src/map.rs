@@ -2,6 +2,8 @@
 //!
 //! P1. A pointer is checked each time before it is used: it must lead to whole data fragments within the volume. A
 //!     damaged one would otherwise read, or overwrite, another file or the maps.
+//! P2. Data that lies across the border of two blocks is read, as every kernel reads it, and never grown or freed: the
+//!     maps would become wrong. `fsck -y` moves it to a place within one block.
 
 use crate::{Ffs, corrupt};
 use ordo_buf::{BufRef, Key, Role, Run, Want};
@@ -29,13 +31,22 @@ impl Walk {
 }
 
 #[cold]
-fn wild(g: &Geometry, ino: Ino, lbn: Lbn, to: FragNo) -> Error {
+fn wild(g: &Geometry, ino: Ino, lbn: Lbn, to: FragNo, frags: u32) -> Error {
     let (structure, field) = match lbn.0 {
         0..12 => (Structure::Inode(ino), "di_db"),
         _ if (0..2).any(|i| lbn == Geometry::extattr_lbn(i)) => (Structure::Inode(ino), "di_extb"),
         _ if (0..3).any(|i| lbn == g.indirect_root(i)) => (Structure::Inode(ino), "di_ib"),
         _ => (Structure::Indirect(ino), "pointer"),
     };
+    if field != "di_ib" && g.is_readable_range(to, frags) {
+        let damage =
+            Corrupt::new(structure, field, to.0, Rule::Words("from where the data crosses into another block"));
+        return corrupt(damage).told_as(format!(
+            "inode {}: block {} lies across the border of two blocks, from fragment {} on: it can be read only; \
+             ordo fsck -y moves it to a place of its own",
+            ino.0, lbn.0, to.0
+        ));
+    }
     let damage = Corrupt::new(structure, field, to.0, Rule::Words("which is no data block"));
     corrupt(damage).told_as(format!(
         "inode {}: the pointer to block {} leads to fragment {}, which is no data block",
@@ -52,7 +63,18 @@ impl Ffs {
     /// Checks a pointer that is not a hole (P1).
     #[inline]
     pub(crate) fn sane(&self, ino: Ino, lbn: Lbn, to: FragNo, frags: u32) -> Result<FragNo> {
-        if self.g.is_data_range(to, frags) { Ok(to) } else { Err(wild(&self.g, ino, lbn, to)) }
+        if self.g.is_data_range(to, frags) { Ok(to) } else { Err(wild(&self.g, ino, lbn, to, frags)) }
+    }
+
+    /// The same for data that will only be read, or overwritten in its place (P2).
+    #[inline]
+    pub(crate) fn readable(&self, ino: Ino, lbn: Lbn, to: FragNo, frags: u32) -> Result<FragNo> {
+        if self.g.is_readable_range(to, frags) { Ok(to) } else { Err(wild(&self.g, ino, lbn, to, frags)) }
+    }
+
+    /// Refuses what cannot be freed (P2) of the direct blocks from `first` on, before anything of the file changes.
+    pub(crate) fn can_be_cut(&self, inode: &Inode, first: u64) -> Result<()> {
+        (first.min(NDADDR as u64) as usize..NDADDR).try_for_each(|i| self.direct_run(inode, i).map(drop))
     }
 
     /// The indirect block `name` of a file, which lies at `at`.
@@ -133,7 +155,7 @@ impl Ffs {
             // Direct blocks only, whose addresses are at hand. A larger directory's blocks are mostly contiguous.
             for lbn in lbn..end.min(NDADDR as u64) {
                 let (at, size) = (inode.dinode().db[lbn as usize], inode.size());
-                if !at.is_hole() && self.g.is_data_range(at, self.g.blkfrags(size, lbn)) {
+                if !at.is_hole() && self.g.is_readable_range(at, self.g.blkfrags(size, lbn)) {
                     self.start_read(inode, lbn, at, Role::Directory);
                 }
             }
@@ -207,7 +229,7 @@ impl Ffs {
         }
         for k in 0..blocks {
             let frags = self.g.blkfrags(inode.size(), first + k).max(1);
-            self.sane(inode.ino(), Lbn((first + k) as i64), pointer(k as u32), frags)?;
+            self.readable(inode.ino(), Lbn((first + k) as i64), pointer(k as u32), frags)?;
         }
         Ok(Placed { at, blocks })
     }
@@ -236,7 +258,7 @@ impl Ffs {
         if at.is_hole() {
             return Ok(None);
         }
-        self.sane(inode.ino(), lbn, at, frags)?;
+        self.readable(inode.ino(), lbn, at, frags)?;
         self.data_block(inode, n, Run { at, frags }).await.map(Some)
     }
 }

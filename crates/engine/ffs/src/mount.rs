@@ -62,11 +62,14 @@ pub enum MountError {
     #[error(transparent)]
     Refused(#[from] Refused),
     /// It was not unmounted cleanly.
-    #[error("the volume was not unmounted in order; run fsck, or mount it read-only")]
+    #[error("the volume was not unmounted in order; run ordo fsck -p")]
     Dirty,
     /// Its superblock is a backup copy from the time it was made.
     #[error("the first superblock is damaged, and a copy of the first day is in its place; ordo fsck -y repairs it")]
     Backup,
+    /// The check hash of its superblock is wrong.
+    #[error("the first superblock has a wrong check hash; ordo fsck -p repairs it")]
+    Unproven,
     /// Its fragments are smaller than what the disk can write.
     #[error("fragments of {fsize} bytes on a disk with sectors of {sector}")]
     Sector {
@@ -76,7 +79,10 @@ pub enum MountError {
         sector: u32,
     },
     /// The disk ends before the volume does.
-    #[error("the volume has {volume} bytes and the disk {disk}: it was cut short")]
+    #[error(
+        "the volume has {volume} bytes and the disk {disk}: it was cut short, and what is there can be read; ordo recover \
+         copies that"
+    )]
     CutShort {
         /// Bytes of the volume.
         volume: u64,
@@ -106,13 +112,24 @@ pub fn may_write(found: &Found, opening: &Opening) -> std::result::Result<(), Mo
         false => sb.write_gate()?,
     }
     // Not even by force: what only fsck can find out would be written over the first superblock.
-    if found.copy != Copy::Primary {
-        return Err(MountError::Backup);
+    match found.copy {
+        Copy::Primary => {}
+        Copy::Unproven => return Err(MountError::Unproven),
+        Copy::Backup(_) => return Err(MountError::Backup),
     }
     if opening.force {
         return Ok(());
     }
     if sb.is_clean() || left_by_softdep(sb) { Ok(()) } else { Err(MountError::Dirty) }
+}
+
+/// Whether a disk of so many bytes has all of the volume: only then may it be written to.
+///
+/// # Errors
+/// `CutShort`.
+pub fn is_whole(sb: &Superblock, disk: u64) -> std::result::Result<(), MountError> {
+    let volume = sb.volume_bytes();
+    if volume <= disk { Ok(()) } else { Err(MountError::CutShort { volume, disk }) }
 }
 
 /// A crash of soft updates has left the volume: it can be used at once, but leaked space is missing until it was
@@ -161,8 +178,8 @@ impl Ffs {
         if g.fsize < info.sector {
             return Err(MountError::Sector { fsize: g.fsize, sector: info.sector });
         }
-        if writable && sb.volume_bytes() > info.size {
-            return Err(MountError::CutShort { volume: sb.volume_bytes(), disk: info.size });
+        if writable {
+            is_whole(&sb, info.size)?;
         }
         cache.attach(scheme, Rc::new(FfsHome { g: g.clone(), rt: cache.rt().clone() }));
         let superblock_buf = read_superblock(cache, &sb, info.sector).await?;

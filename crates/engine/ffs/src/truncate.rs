@@ -24,6 +24,7 @@ impl Ffs {
         if size == now {
             return Ok(());
         }
+        self.can_be_cut(inode, self.g.lblkno(size))?;
         self.block_of(inode).await?;
         if size > 0 {
             self.end_in_data(op, inode, size).await?;
@@ -148,6 +149,7 @@ impl Ffs {
         if from >= to {
             return Ok(());
         }
+        self.can_be_cut(inode, from)?;
         self.block_of(inode).await?;
         if to == blocks {
             // The last block stays, since the file must not end in a hole (Z1); it reads as zeroes.
@@ -182,6 +184,7 @@ impl Ffs {
             let has_blocks = dinode.has_blocks(&self.g);
             (has_blocks, has_blocks && dinode.ib.iter().any(|p| !p.is_hole()))
         };
+        self.can_be_cut(inode, 0)?;
         let mut to = u64::MAX;
         while has_tree && let Some(lowest) = self.cut_piece(op, inode, 12, to, Why::Shrink(0)).await? {
             to = lowest;

@@ -36,7 +36,7 @@ pub(crate) fn place_of(found: &Found) -> Option<Place> {
         Found::Ufs(found) => {
             let sb = &found.superblock;
             let home = match (found.copy, sb.format) {
-                (Copy::Primary, _) => sb.at.0,
+                (Copy::Primary | Copy::Unproven, _) => sb.at.0,
                 // A backup says where it is itself.
                 (Copy::Backup(_), Format::Ufs1) => 8192,
                 (Copy::Backup(_), Format::Ufs2) => sb.fields.sblockloc.unsigned_abs(),

@@ -201,7 +201,10 @@ impl OpenError {
             | OpenError::Journal(_)
             | OpenError::Log(_)
             | OpenError::Mount(
-                ordo_ffs::MountError::Dirty | ordo_ffs::MountError::Backup | ordo_ffs::MountError::CutShort { .. },
+                ordo_ffs::MountError::Dirty
+                | ordo_ffs::MountError::Backup
+                | ordo_ffs::MountError::Unproven
+                | ordo_ffs::MountError::CutShort { .. },
             ) => Origin::Image,
             OpenError::Claim(error) => match **error {
                 ClaimError::Damaged { .. } => Origin::Image,

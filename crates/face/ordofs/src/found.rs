@@ -47,6 +47,14 @@ impl Found {
         }
     }
 
+    /// Its bytes, as its superblock says.
+    pub fn volume_bytes(&self) -> u64 {
+        match self {
+            Found::Ufs(found) => found.superblock.volume_bytes(),
+            Found::Lfs(found) => found.superblock.geometry().bytes(found.superblock.fields.size),
+        }
+    }
+
     /// What the volume was given when it was made, to tell it from others.
     pub(crate) fn id(&self) -> u64 {
         match self {

@@ -125,8 +125,8 @@ pub fn locate_damaged(rt: &Rt, spec: &ImageSpec, options: FileOptions) -> Result
 /// If no volume was found: the error that says what is there instead, if that is known.
 pub(crate) fn instead(rt: &Rt, spec: &ImageSpec, disk: &Rc<dyn Disk>, error: OpenError) -> OpenError {
     let OpenError::NotFound(search::NotFound::Nothing { .. }) = &error else { return error };
-    let parts = partitions(rt, disk).map(|table| table.partitions).unwrap_or_default();
-    NoVolume::of(rt, spec, disk, &parts).map_or(error, OpenError::NoVolume)
+    let table = partitions(rt, disk).unwrap_or_default();
+    NoVolume::of(rt, spec, disk, &table).map_or(error, OpenError::NoVolume)
 }
 
 /// Finds the volume that begins with the first byte of `disk`.
@@ -173,22 +173,28 @@ fn window(disk: Rc<dyn Disk>, part: &Partition) -> Result<Rc<dyn Disk>, OpenErro
     Ok(Rc::new(Slice::new(disk, part.start, part.len)?))
 }
 
-/// The one partition that holds a volume.
+/// The one partition that holds a volume. Those that begin at the same byte name one volume: partition `a` at the start
+/// of its slice, and the slice. Of these it is the smallest that holds all of it, so that growing stops where the next
+/// partition begins.
 fn only_partition(rt: &Rt, disk: &Rc<dyn Disk>, search: Search, no_volume: OpenError) -> Result<Located, OpenError> {
     let table = partitions(rt, disk)?;
-    let mut volumes = Vec::new();
+    let mut volumes: Vec<(&Partition, Located)> = Vec::new();
     for part in &table.partitions {
-        if let Ok(located) = find(rt, window(disk.clone(), part)?, search) {
-            volumes.push((part.name.clone(), located));
+        let Ok(located) = find(rt, window(disk.clone(), part)?, search) else { continue };
+        let size = located.found.volume_bytes();
+        // Shorter is better down to the volume's end, and longer below it.
+        let order = |part: &Partition| (part.len < size, part.len.abs_diff(size));
+        match volumes.iter_mut().find(|(other, _)| other.start == part.start) {
+            None => volumes.push((part, located)),
+            Some(known) if order(part) < order(known.0) => *known = (part, located),
+            Some(_) => {}
         }
     }
-    match volumes.len() {
-        0 => Err(no_volume),
-        1 => Ok(volumes.remove(0).1),
-        _ => Err(OpenError::SeveralVolumes(
-            volumes.iter().map(|(name, _)| format!("@{name}")).collect::<Vec<_>>().join(", "),
-        )),
+    if volumes.len() > 1 {
+        let names: Vec<_> = volumes.iter().map(|(part, _)| format!("@{}", part.name)).collect();
+        return Err(OpenError::SeveralVolumes(names.join(", ")));
     }
+    volumes.pop().map_or(Err(no_volume), |(_, located)| Ok(located))
 }
 
 /// The byte of the image at which the volume begins that [`locate`] finds.

@@ -18,6 +18,9 @@ pub enum Notice {
         /// The cylinder group.
         group: u32,
     },
+    /// The check hash of the first superblock is wrong, and its fields are as a copy has them: the volume is read, and
+    /// not written to.
+    HashWrong,
     /// A crash has left a log, which was not replayed because the mount is read-only, and could not be in memory.
     LogUnread(UnreadLog),
     /// The same, and a replay would fail for this reason.
@@ -95,6 +98,7 @@ impl Notice {
             | Notice::LogAnswers
             | Notice::Dropped(Ok(())) => Weight::Note,
             Notice::FromCopy { .. }
+            | Notice::HashWrong
             | Notice::LogUnread(_)
             | Notice::WriterElsewhere(_)
             | Notice::LogUnreadable(_)
@@ -124,6 +128,10 @@ impl fmt::Display for Notice {
                 f,
                 "its superblock is damaged: it is read as the copy in group {group} describes it, read-only and without \
                  a log that may wait; ordo fsck -p replays that if it can, and ordo fsck -y repairs the volume"
+            ),
+            Notice::HashWrong => f.write_str(
+                "its superblock has a wrong check hash, and the fields of its copies: it is read, read-only and without a \
+                 log that may wait; ordo fsck -p repairs it",
             ),
             Notice::WriterElsewhere(holder) => write!(
                 f,

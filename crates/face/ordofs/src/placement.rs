@@ -322,7 +322,7 @@ impl Reader<'_> {
             trail.before = FragNo::HOLE;
             return Ok(());
         }
-        self.check(ino, at, self.g.frag)?;
+        self.check(ino, at, |g| g.is_data_range(at, g.frag))?;
         let bytes = self.read(at, self.g.bsize)?;
         let span = self.g.span(level);
         for i in 0..count.div_ceil(span) {
@@ -338,7 +338,7 @@ impl Reader<'_> {
     /// The next block of a file.
     fn step(&self, ino: Ino, at: FragNo, frags: u32, trail: &mut Trail) -> Result<(), OpenError> {
         if !at.is_hole() {
-            self.check(ino, at, frags)?;
+            self.check(ino, at, |g| g.is_readable_range(at, frags))?;
             trail.blocks += 1;
             trail.follow += u64::from(!trail.before.is_hole() && trail.before.plus(self.g.frag) == at);
             trail.kept.iter_mut().for_each(|kept| kept.push((at, frags)));
@@ -347,8 +347,8 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn check(&self, ino: Ino, at: FragNo, frags: u32) -> Result<(), OpenError> {
-        if self.g.is_data_range(at, frags) {
+    fn check(&self, ino: Ino, at: FragNo, holds_data: impl Fn(&Geometry) -> bool) -> Result<(), OpenError> {
+        if holds_data(&self.g) {
             return Ok(());
         }
         let words = Rule::Words("which is no data block");

@@ -22,6 +22,8 @@ use std::rc::Rc;
 pub enum Described {
     /// The primary.
     Primary,
+    /// The primary, whose check hash is wrong; a copy agrees with it.
+    Unproven,
     /// The backup of a group.
     Backup(Cgx),
     /// A copy that was found by a search of the whole disk, at this byte of it.
@@ -81,6 +83,7 @@ fn located(rt: &Rt, spec: &ImageSpec, disk: Rc<dyn Disk>) -> Result<(Located, u6
                 Ok(located) => {
                     let described = match located.found.ufs()?.copy {
                         Copy::Primary => Described::Primary,
+                        Copy::Unproven => Described::Unproven,
                         Copy::Backup(c) => Described::Backup(c),
                     };
                     return Ok((located, candidate.begins, described));

@@ -4,6 +4,7 @@
 //! that reports the finding sets it.
 
 use crate::lfs::LogFinding;
+use ordo_ondisk::Dialect;
 
 /// Whether an unattended check may repair a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -82,6 +83,11 @@ findings! {
     /// A field that never changes differs from the last group's copy.
     SuperblockDiffers { field: &'static str, found: i64, backup: i64 }, 3, Manual,
         "superblock: field {field} is {found}, in its last copy {backup}";
+    /// The system that keeps the volume, as its superblock and a copy tell.
+    SuperblockForm { found: Dialect, backup: Dialect }, 3, Manual,
+        "superblock: its fields have the form of {found}, those of its copies that of {backup}";
+    /// The check hash of a copy of the superblock.
+    BackupHash { group: u32 }, 2, Preen, "copy of the superblock in group {group}: wrong check hash";
     /// A copy of the superblock cannot be used.
     BackupUnusable { group: u32, why: String }, 3, Manual, "copy of the superblock in group {group} unusable: {why}";
     /// `fs_optim`.
@@ -134,6 +140,9 @@ findings! {
     /// A pointer outside the data areas.
     BadPointer { ino: u32, lbn: u64, frag: u64, count: u32 }, 13, Manual,
         "inode {ino}: block {lbn} is at fragment {frag} ({count} fragments), where no data can be";
+    /// Data that lies across the border of two blocks.
+    AcrossBlocks { ino: u32, lbn: u64, frag: u64, count: u32 }, 13, Manual,
+        "inode {ino}: block {lbn} is at fragment {frag} ({count} fragments), across the border of two blocks; it is moved";
     /// A fragment that already belongs to another pointer.
     DuplicatePointer { ino: u32, lbn: u64, frag: u64 }, 14, Manual,
         "inode {ino}: block {lbn} is at fragment {frag}, which is in use already";
@@ -203,6 +212,9 @@ findings! {
     /// Counts.
     GroupCounts { group: u32, field: &'static str, found: i64, right: i64 }, 42, Preen,
         "cylinder group {group}: count {field} is {found}, should be {right}";
+    /// Bytes between the maps.
+    GroupGap { group: u32, wrong: u32, first: u32 }, 43, Preen,
+        "cylinder group {group}: {wrong} bytes between its maps are not zero, first {first}";
     /// `cg_frsum`.
     FragmentSums { group: u32, run: u32, found: u32, right: u32 }, 42, Preen,
         "cylinder group {group}: {found} free runs of {run} fragments, should be {right}";

@@ -246,7 +246,7 @@ impl Volume {
             old_niblk: if geo.ipg > 32767 { head.old_niblk } else { template.old_niblk },
             ..template
         };
-        // If the maps are at their places, the bytes between them stay; otherwise the block is built from zeroes.
+        // If the maps are at their places, what is beside them stays; otherwise the block is built from zeroes.
         let mut bytes = if same_maps { found.to_vec() } else { cg::init(geo, c, inited) };
         let done = right.store(&mut bytes, geo.endian);
         debug_assert!(done.is_some(), "a group's block holds its header");
@@ -271,6 +271,9 @@ impl Volume {
         rest.iter_mut().zip(last).for_each(|(to, from)| *to = from);
         let ndir = self.fill_inodes(c, block.iused_mut(), layout.ipg);
         block.rebuild_counts(ndir);
+        if !layout.old {
+            block.clear_gaps();
+        }
         ndir
     }
 
@@ -293,6 +296,13 @@ impl Volume {
         if !layout.old {
             for (field, found, right) in header_fields(&was).into_iter().zip(header_fields(&is)).filter_map(differ) {
                 self.find(Finding::GroupField { group, field, found, right });
+            }
+        }
+        if !layout.old {
+            let differs = |at: &usize| found.get(*at) != right.get(*at);
+            let mut wrong = layout.gaps().into_iter().flatten().filter(differs);
+            if let Some(first) = wrong.next() {
+                self.find(Finding::GroupGap { group, wrong: wrong.count() as u32 + 1, first: first as u32 });
             }
         }
         let (Some(was), Some(is)) = (Cg::new(found, layout, endian), Cg::new(right, layout, endian)) else { return };

@@ -5,7 +5,7 @@
 //! second.
 
 use crate::dirty::Order;
-use crate::volume::{Dir, Dup, Kind, Known, Volume};
+use crate::volume::{Dir, Dup, Kind, Known, Place, Volume};
 use crate::walk::{Pointer, Slot, Walk, is_snapshot};
 use crate::{Error, Finding, Phase, Severity};
 use ordo_ondisk::dinode::{flags, mode};
@@ -188,6 +188,7 @@ impl Volume {
                         walk.pass(blocks);
                     }
                 }
+                Claim::Moving => {}
                 Claim::Shared => walk.skip(),
                 Claim::Wrong(finding) => {
                     walk.skip();
@@ -209,7 +210,8 @@ impl Volume {
                 _ => Finding::PointerBeyondSize { ino, lbn, size },
             });
         }
-        if !self.geo.is_data_range(frag, count) {
+        let across = !self.geo.is_data_range(frag, count);
+        if across && !(level == 0 && self.geo.is_readable_range(frag, count)) {
             return Claim::Wrong(Finding::BadPointer { ino, lbn, frag: frag.0, count });
         }
         let taken = self.used.any(frag.0, count.into());
@@ -222,11 +224,20 @@ impl Volume {
         }
         if taken {
             self.find(Finding::DuplicatePointer { ino, lbn, frag: frag.0 });
-            self.dups.push(Dup { ino, pointer });
+            self.dups.push(Dup { ino, pointer, place: Place::Shared });
             tally.dups = true;
             return Claim::Shared;
         }
         self.used.set(frag.0, count.into());
+        if across {
+            self.find(Finding::AcrossBlocks { ino, lbn, frag: frag.0, count });
+            // Those for which there is no room here are found again in the next round.
+            if self.dups.len() < DUPS_MAX {
+                self.dups.push(Dup { ino, pointer, place: Place::Own });
+                tally.dups = true;
+            }
+            return Claim::Moving;
+        }
         Claim::Owned
     }
 
@@ -338,6 +349,8 @@ impl Volume {
 
 enum Claim {
     Owned,
+    /// The fragments are its own; their contents get another place.
+    Moving,
     /// The pointer waits in `dups`.
     Shared,
     Wrong(Finding),

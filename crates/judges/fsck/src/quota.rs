@@ -46,7 +46,7 @@ pub(crate) async fn may_have(disk: &Rc<dyn Disk>, sb: &Superblock) -> bool {
     for (lbn, pointer) in (0..).zip(root.db).filter(|(_, pointer)| !pointer.is_hole()) {
         let frags = g.blkfrags(root.size, lbn);
         let mut block = vec![0; g.blksize(root.size, lbn) as usize];
-        if !g.is_data_range(pointer, frags) || image.read(g.byte(pointer), &mut block).await.is_err() {
+        if !g.is_readable_range(pointer, frags) || image.read(g.byte(pointer), &mut block).await.is_err() {
             return true;
         }
         let entries = dirblock::entries(&block, g.dir_format()).0;

@@ -92,7 +92,7 @@ pub async fn check(rt: &Rt, disk: Rc<dyn Disk>, options: Options) -> Result<Repo
     for finding in opened.findings {
         volume.find(finding);
     }
-    if let Some(at) = opened.backup {
+    for at in opened.backups {
         let copy = volume.sb.encode_copy(at);
         volume.image.write(at, &copy, Order::Superblock).await?;
     }

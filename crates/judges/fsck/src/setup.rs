@@ -7,6 +7,7 @@
 use crate::image::{Bytes, Image};
 use crate::{Error, Finding};
 use ordo_disk::Disk;
+use ordo_ondisk::superblock::SBLOCKSIZE;
 use ordo_ondisk::superblock::fields::{SbFields, flag};
 use ordo_ondisk::superblock::search::{self, Copy, Found, NotFound};
 use ordo_ondisk::{ByteOff, Cgx, Dialect, Superblock};
@@ -15,7 +16,7 @@ use std::io;
 use std::rc::Rc;
 
 /// Bytes of a line before the volume's block size is known: a superblock.
-const LINE: u32 = ordo_ondisk::superblock::SBLOCKSIZE as u32;
+const LINE: u32 = SBLOCKSIZE as u32;
 /// How often a search is repeated after reading what it lacked.
 const ATTEMPTS: usize = 17;
 
@@ -24,8 +25,8 @@ const ATTEMPTS: usize = 17;
 pub(crate) struct Opened {
     pub(crate) sb: Superblock,
     pub(crate) findings: Vec<Finding>,
-    /// A backup that must be rewritten.
-    pub(crate) backup: Option<ByteOff>,
+    /// Backups that must be rewritten.
+    pub(crate) backups: Vec<ByteOff>,
 }
 
 /// Finds the superblock of the volume on `disk`.
@@ -33,12 +34,12 @@ pub(crate) async fn open(disk: &Rc<dyn Disk>) -> Result<Opened, Error> {
     let size = disk.info().size;
     let mut places = Places { image: Image::new(disk.clone(), size, LINE), read: FxHashMap::default(), size };
     let (mut sb, mut findings) = primary(&mut places).await?;
-    let backup = compare(&mut places, &mut sb, &mut findings).await?;
+    let backups = compare(&mut places, &mut sb, &mut findings).await?;
     sanity(&mut sb, &mut findings);
     if sb.volume_bytes() > size {
         return Err(Error::TooShort { volume: sb.volume_bytes(), disk: size });
     }
-    Ok(Opened { sb, findings, backup })
+    Ok(Opened { sb, findings, backups })
 }
 
 /// The search of `ondisk` reads through a plain closure. Missing bytes are noted and read, and the search is repeated.
@@ -83,11 +84,26 @@ impl Places {
         self.image.bytes(at, len).await.ok()
     }
 
-    async fn decode(&mut self, at: ByteOff) -> Result<Superblock, String> {
-        let bytes =
-            self.bytes(at, ordo_ondisk::superblock::SBLOCKSIZE.min((self.size - at.0.min(self.size)) as usize)).await;
-        Superblock::decode(&bytes.ok_or("it cannot be read")?, at).map_err(|why| why.to_string())
+    /// The copy at this place, and whether its check hash is right.
+    async fn copy(&mut self, at: ByteOff) -> Result<(Superblock, Proof), String> {
+        let len = SBLOCKSIZE.min((self.size - at.0.min(self.size)) as usize);
+        let bytes = self.bytes(at, len).await.ok_or("it cannot be read")?;
+        let stale = match Superblock::decode(&bytes, at) {
+            Ok(sb) => return Ok((sb, Proof::Hash)),
+            Err(damage) if damage.field == "fs_ckhash" => Superblock::decode_whatever_the_hash(&bytes, at),
+            Err(damage) => Err(damage),
+        };
+        stale.map(|sb| (sb, Proof::Fields)).map_err(|damage| damage.to_string())
     }
+}
+
+/// What tells that a copy is right.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Proof {
+    /// Its check hash, where it has one.
+    Hash,
+    /// Its fields are plausible; its check hash is wrong. A tool that knows no hashes leaves all copies so.
+    Fields,
 }
 
 /// Rules 1 and 2: returns the primary, or a copy in its place.
@@ -103,7 +119,7 @@ async fn primary(places: &mut Places) -> Result<(Superblock, Vec<Finding>), Erro
         }
         Err(NotFound::Damaged(damage)) if damage.field == "fs_ckhash" => {
             let at = damage.at.unwrap_or_default();
-            let bytes = places.bytes(at, ordo_ondisk::superblock::SBLOCKSIZE).await;
+            let bytes = places.bytes(at, SBLOCKSIZE).await;
             match Superblock::decode_whatever_the_hash(bytes.as_deref().unwrap_or_default(), at) {
                 Ok(sb) if sb.volume_bytes() <= places.size => {
                     return Ok((sb, vec![Finding::SuperblockHash { at: at.0 }]));
@@ -122,7 +138,7 @@ async fn primary(places: &mut Places) -> Result<(Superblock, Vec<Finding>), Erro
 fn restored(found: Found, why: String) -> (Superblock, Vec<Finding>) {
     let mut sb = found.superblock;
     let from = match found.copy {
-        Copy::Primary => sb.at,
+        Copy::Primary | Copy::Unproven => sb.at,
         Copy::Backup(c) => sb.geometry().byte(sb.geometry().cgsblock(c)),
     };
     if !search::PLACES.contains(&sb.at.0) {
@@ -133,114 +149,92 @@ fn restored(found: Found, why: String) -> (Superblock, Vec<Finding>) {
     (sb, vec![Finding::SuperblockRestored { from: from.0, why }])
 }
 
-/// Rule 3: geometry equals that of the copies. Returns the last copy if it must be rewritten.
-async fn compare(
-    places: &mut Places,
-    sb: &mut Superblock,
-    findings: &mut Vec<Finding>,
-) -> Result<Option<ByteOff>, Error> {
-    let group = Cgx(sb.geometry().ncg - 1);
-    let at = sb.geometry().byte(sb.geometry().cgsblock(group));
-    let last = places.decode(at).await;
-    let same = last.as_ref().is_ok_and(|last| difference(sb, last).is_none());
+/// Rule 3: geometry equals that of the copies. Returns the copies that must be rewritten.
+async fn compare(places: &mut Places, sb: &mut Superblock, findings: &mut Vec<Finding>) -> Result<Vec<ByteOff>, Error> {
+    let last = |sb: &Superblock| sb.geometry().byte(sb.geometry().cgsblock(Cgx(sb.geometry().ncg - 1)));
+    let copy = places.copy(last(sb)).await;
+    let same = matches!(&copy, Ok((copy, Proof::Hash)) if sb.difference(copy).is_none());
     if same && findings.is_empty() {
-        return Ok(None);
+        return Ok(vec![]);
     }
     let best = majority(places, sb, findings.is_empty()).await;
-    if let Some((field, found, backup)) = best.as_ref().and_then(|best| difference(sb, best)) {
-        findings.push(Finding::SuperblockDiffers { field, found, backup });
+    match best.as_ref().and_then(|best| Some((best, sb.difference(best)?))) {
+        Some((best, ("dialect", ..))) => {
+            findings.push(Finding::SuperblockForm { found: sb.dialect, backup: best.dialect });
+        }
+        Some((_, (field, found, backup))) => findings.push(Finding::SuperblockDiffers { field, found, backup }),
+        None => {}
     }
     if let Some(best) = best {
-        *sb = graft(best, sb);
+        *sb = if sb.has_wide_fields() && !best.has_wide_fields() { sb.with_geometry_of(&best) } else { None }
+            .unwrap_or_else(|| graft(best, sb));
     }
-    let (geo, right) = (sb.geometry(), Cgx(sb.geometry().ncg - 1));
-    let at = geo.byte(geo.cgsblock(right));
-    let why = match places.decode(at).await {
-        Ok(last) if difference(sb, &last).is_none() => return Ok(None),
+    let why = match places.copy(last(sb)).await {
+        Ok((copy, proof)) if sb.difference(&copy).is_none() => match proof {
+            Proof::Hash => return Ok(vec![]),
+            Proof::Fields => return Ok(stale(places, sb, findings).await),
+        },
         Ok(_) => "it is not the copy of the others".into(),
         Err(why) => why,
     };
-    findings.push(Finding::BackupUnusable { group: right.0, why });
-    Ok(Some(at))
+    findings.push(Finding::BackupUnusable { group: sb.geometry().ncg - 1, why });
+    Ok(vec![last(sb)])
+}
+
+/// The groups whose copies are looked at: the first ones, where every search begins, one in the middle, and the last.
+fn groups_asked(ncg: u32) -> Vec<Cgx> {
+    let mut groups = vec![0, 1, 2, ncg / 2, ncg - 1];
+    groups.retain(|c| *c < ncg);
+    groups.sort_unstable();
+    groups.dedup();
+    groups.into_iter().map(Cgx).collect()
+}
+
+/// Rule 2 of the copies: those with nothing wrong but their check hash.
+async fn stale(places: &mut Places, sb: &Superblock, findings: &mut Vec<Finding>) -> Vec<ByteOff> {
+    let mut found = vec![];
+    for c in groups_asked(sb.geometry().ncg) {
+        let at = sb.geometry().byte(sb.geometry().cgsblock(c));
+        if let Ok((copy, Proof::Fields)) = places.copy(at).await
+            && sb.difference(&copy).is_none()
+        {
+            findings.push(Finding::BackupHash { group: c.0 });
+            found.push(at);
+        }
+    }
+    found
 }
 
 /// The copy with which most copies agree, if it is not `sb` itself. Without check hashes a damaged copy can look valid,
 /// and so can a damaged primary; `trusted` says that nothing is known against the primary yet.
 async fn majority(places: &mut Places, sb: &Superblock, trusted: bool) -> Option<Superblock> {
-    let (mut copies, mut asked): (Vec<Superblock>, Vec<ByteOff>) = (vec![], vec![]);
+    let (mut copies, mut asked): (Vec<(Superblock, Proof)>, Vec<ByteOff>) = (vec![], vec![]);
     // A copy that differs may give other places, where there are more like it.
     for turn in 0..3 {
-        let differs = copies.iter().find(|copy| difference(sb, copy).is_some());
+        let differs = copies.iter().map(|(copy, _)| copy).find(|copy| sb.difference(copy).is_some());
         let Some(geo) = (if turn == 0 { Some(sb) } else { differs }).map(Superblock::geometry) else { break };
-        for c in [0, 1, 2, geo.ncg / 2, geo.ncg - 1] {
-            let at = geo.byte(geo.cgsblock(Cgx(c)));
+        for c in groups_asked(geo.ncg) {
+            let at = geo.byte(geo.cgsblock(c));
             if !asked.contains(&at) {
                 asked.push(at);
-                copies.extend(places.decode(at).await.ok());
+                copies.extend(places.copy(at).await.ok());
             }
         }
     }
+    if copies.iter().any(|(_, proof)| *proof == Proof::Hash) {
+        copies.retain(|(_, proof)| *proof == Proof::Hash);
+    }
+    let mut copies: Vec<Superblock> = copies.into_iter().map(|(copy, _)| copy).collect();
     if copies.is_empty() {
         // The geometry that gives the places of the copies may itself be damaged; the search has other ways to find
         // them.
         copies.extend(places.search(search::find_backup).await.ok().map(|found| found.superblock));
     }
-    let votes = |one: &Superblock| copies.iter().filter(|other| difference(one, other).is_none()).count();
+    let votes = |one: &Superblock| copies.iter().filter(|other| one.difference(other).is_none()).count();
     let own = votes(sb) + usize::from(trusted);
     // Of two that agree, prefer the one that its hash confirms.
     let best = copies.iter().rev().max_by_key(|copy| (votes(copy), copy.hashes() != 0))?;
     (votes(best) > own || !trusted && votes(best) >= own).then(|| best.clone())
-}
-
-/// The first field of the geometry that differs: its name, and its value in `a` and in `b`.
-fn difference(a: &Superblock, b: &Superblock) -> Option<(&'static str, i64, i64)> {
-    let fields = |f: &SbFields| -> [(&'static str, i64); 30] {
-        [
-            ("fs_magic", f.magic.into()),
-            ("fs_sblkno", f.sblkno.into()),
-            ("fs_cblkno", f.cblkno.into()),
-            ("fs_iblkno", f.iblkno.into()),
-            ("fs_dblkno", f.dblkno.into()),
-            ("fs_ncg", f.ncg.into()),
-            ("fs_bsize", f.bsize.into()),
-            ("fs_fsize", f.fsize.into()),
-            ("fs_frag", f.frag.into()),
-            ("fs_bmask", f.bmask.into()),
-            ("fs_fmask", f.fmask.into()),
-            ("fs_bshift", f.bshift.into()),
-            ("fs_fshift", f.fshift.into()),
-            ("fs_fragshift", f.fragshift.into()),
-            ("fs_fsbtodb", f.fsbtodb.into()),
-            ("fs_sbsize", f.sbsize.into()),
-            ("fs_nindir", f.nindir.into()),
-            ("fs_inopb", f.inopb.into()),
-            ("fs_cssize", f.cssize.into()),
-            ("fs_cgsize", f.cgsize.into()),
-            ("fs_ipg", f.ipg.into()),
-            ("fs_fpg", f.fpg.into()),
-            ("fs_size", f.size),
-            ("fs_csaddr", f.csaddr),
-            ("fs_old_cgoffset", f.old_cgoffset.into()),
-            ("fs_old_cgmask", f.old_cgmask.into()),
-            ("fs_contigsumsize", f.contigsumsize.into()),
-            ("fs_maxsymlinklen", f.maxsymlinklen.into()),
-            ("fs_old_inodefmt", f.old_inodefmt.into()),
-            ("fs_old_postblformat", f.old_postblformat.into()),
-        ]
-    };
-    let more = |sb: &Superblock| {
-        let f = &sb.fields;
-        [
-            ("fs_old_cpg", f.old_cpg.into()),
-            ("fs_old_nrpos", f.old_nrpos.into()),
-            ("fs_old_flags", i64::from(f.old_flags & 0x80)),
-            // FreeBSD and NetBSD mount each other's volumes, and set their flags in the primary only.
-            ("fs_flags of unknown meaning", sb.features().unknown.into()),
-            ("dialect", i64::from(!matches!(sb.dialect, Dialect::FreeBsd | Dialect::NetBsd))),
-        ]
-    };
-    let pairs = fields(&a.fields).into_iter().zip(fields(&b.fields)).chain(more(a).into_iter().zip(more(b)));
-    pairs.map(|(a, b)| (a.0, a.1, b.1)).find(|&(_, a, b)| a != b)
 }
 
 /// A copy with the state of the damaged primary, as far as possible.

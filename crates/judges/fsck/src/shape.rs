@@ -129,7 +129,7 @@ impl Volume {
         let rest = all.checked_sub(before * u64::from(geo.bsize))?;
         let frag = dinode.db.get(last as usize)?;
         let fits =
-            rest % u64::from(geo.fsize) == 0 && geo.is_data_range(*frag, u32::try_from(geo.numfrags(rest)).ok()?);
+            rest % u64::from(geo.fsize) == 0 && geo.is_readable_range(*frag, u32::try_from(geo.numfrags(rest)).ok()?);
         fits.then_some(last * u64::from(geo.bsize) + rest)
     }
 

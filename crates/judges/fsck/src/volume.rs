@@ -60,11 +60,21 @@ pub(crate) struct Dir {
     pub(crate) gone: bool,
 }
 
-/// A pointer to fragments that already have an owner.
+/// A pointer to contents that must get a place of their own.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Dup {
     pub(crate) ino: u32,
     pub(crate) pointer: crate::walk::Pointer,
+    pub(crate) place: Place,
+}
+
+/// Whose the fragments are to which such a pointer leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// They have another owner.
+    Shared,
+    /// They are its own, but lie across the border of two blocks.
+    Own,
 }
 
 /// The volume under check. The modules describe the phases.

@@ -45,7 +45,7 @@ impl Volume {
             if lbn * u64::from(geo.bsize) >= size {
                 break;
             }
-            if !geo.is_data_range(pointer, geo.blkfrags(size, lbn)) {
+            if !geo.is_readable_range(pointer, geo.blkfrags(size, lbn)) {
                 return (area, Some(Why::Pointer(pointer)));
             }
             match self.block(pointer, len as usize) {

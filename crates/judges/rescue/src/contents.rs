@@ -93,7 +93,7 @@ impl<E> Reader<'_, E> {
         if pointer.is_hole() {
             return (self.each)(at, Piece::Hole(len));
         }
-        if !geo.is_data_range(pointer, geo.blkfrags(self.size, lbn)) {
+        if !geo.is_readable_range(pointer, geo.blkfrags(self.size, lbn)) {
             return (self.each)(at, Piece::Gap(len, &Why::Pointer(pointer)));
         }
         let Some(left) = self.blocks_left.checked_sub(1) else {

@@ -7,7 +7,9 @@
 //! N1. A UFS copy has its cylinder group at a fixed distance behind it, which says its number. The primary has none
 //!     there; its place is in it, or one of the standard ones.
 //! N2. A volume begins within the stream, or it is none.
-//! N3. Zeros that the stream tells of are not read. No magic is all zeros, so one that begins among them ends behind
+//! N3. A superblock of which only the check hash is wrong counts where a cylinder group is at its place, and only as
+//!     long as none of the same volume is found whose hash is right.
+//! N4. Zeros that the stream tells of are not read. No magic is all zeros, so one that begins among them ends behind
 //!     them: the search goes on so many bytes before their end.
 
 use crate::source::Stretch;
@@ -16,7 +18,7 @@ use memchr::memmem::Finder;
 use ordo_ondisk::lfs::superblock::{MAGIC as MAGIC_LFS, MAGIC64 as MAGIC_LFS64};
 use ordo_ondisk::lfs::{self, SB_PAD};
 use ordo_ondisk::superblock::search::PLACES;
-use ordo_ondisk::superblock::{MAGIC_UFS1, MAGIC_UFS2, SBLOCKSIZE};
+use ordo_ondisk::superblock::{MAGIC_UFS1, MAGIC_UFS2, MAGIC_UFS2EA, SBLOCKSIZE};
 use ordo_ondisk::{ByteOff, Cgx, Endian, Superblock, cg};
 use std::collections::BTreeMap;
 
@@ -74,6 +76,8 @@ pub struct Hit {
     pub label: String,
     /// The superblock with which a mount begins is whole.
     pub primary: bool,
+    /// The check hashes of all its superblocks are wrong (N3).
+    pub stale: bool,
     /// The whole copies of its superblock, as bytes of the stream: the first ones.
     pub copies: Vec<u64>,
     /// How many there are.
@@ -142,6 +146,7 @@ fn finders() -> Vec<(Finder<'static>, Kind)> {
     let all = [
         both(MAGIC_UFS1, || Kind::Ufs),
         both(MAGIC_UFS2, || Kind::Ufs),
+        both(MAGIC_UFS2EA, || Kind::Ufs),
         both(MAGIC_LFS, || Kind::Lfs),
         both(MAGIC_LFS64, || Kind::Lfs),
     ];
@@ -166,6 +171,13 @@ fn merge(volumes: &mut BTreeMap<(u64, Format), Found>, found: Found) {
         }
         std::collections::btree_map::Entry::Occupied(known) => known.into_mut(),
     };
+    if found.hit.stale != known.hit.stale {
+        // N3.
+        if known.hit.stale {
+            *known = found;
+        }
+        return;
+    }
     // Two magics of one superblock are one copy.
     if at.is_some_and(|at| known.hit.copies.contains(&at)) {
         return;
@@ -202,8 +214,11 @@ fn may_be_ufs(chunk: &[u8], from: u64, place: u64) -> bool {
 fn ufs(source: &dyn Source, at: u64) -> Option<Found> {
     let bytes = bytes_at(source, at, SBLOCKSIZE).ok()?;
     // Without the flags' move of 2002 the field holds the place where the copy was read: the standard one of UFS1.
-    let mut sb = Superblock::decode(&bytes, ByteOff(8192)).ok()?;
-    let (offset, primary) = begin(source, &sb, at)?;
+    let (mut sb, stale) = match Superblock::decode(&bytes, ByteOff(8192)) {
+        Ok(sb) => (sb, false),
+        Err(_) => (Superblock::decode_whatever_the_hash(&bytes, ByteOff(8192)).ok()?, true),
+    };
+    let (offset, primary) = begin(source, &sb, at, stale)?;
     let place = match u64::try_from(sb.fields.sblockloc) {
         Ok(place) if PLACES.contains(&place) => place,
         _ => 8192,
@@ -218,12 +233,13 @@ fn ufs(source: &dyn Source, at: u64) -> Option<Found> {
     };
     let (endian, size, label) = (sb.endian, sb.volume_bytes(), sb.label());
     let superblock = Some(Box::new(sb));
-    let hit = Hit { offset, format, endian, size, label, primary, copies: vec![at], count: 1, superblock };
-    Some(Found { hit, rank: if primary { 0 } else { 1 } })
+    let hit = Hit { offset, format, endian, size, label, primary, stale, copies: vec![at], count: 1, superblock };
+    Some(Found { hit, rank: u8::from(!primary) })
 }
 
-/// The first byte of the volume whose superblock is at `at`, and whether that is the primary (N1).
-fn begin(source: &dyn Source, sb: &Superblock, at: u64) -> Option<(u64, bool)> {
+/// The first byte of the volume whose superblock is at `at`, and whether that is the primary (N1). With `confirm` a
+/// group must be where it says (N3).
+fn begin(source: &dyn Source, sb: &Superblock, at: u64, confirm: bool) -> Option<(u64, bool)> {
     let g = sb.geometry();
     let distance = u64::from(g.cblkno.saturating_sub(g.sblkno)) * u64::from(g.fsize);
     let start_of = |c: Cgx| at.checked_sub(g.byte(g.cgsblock(c)).0);
@@ -248,7 +264,7 @@ fn begin(source: &dyn Source, sb: &Superblock, at: u64) -> Option<(u64, bool)> {
     }
     // A copy whose own group is damaged: another group says where it belongs.
     let copy = (0..g.ncg.min(COPIES_TRIED)).map(Cgx).filter_map(start_of).find(|start| confirmed(*start));
-    copy.map(|start| (start, false)).or_else(|| Some((*starts.first()?, true)))
+    copy.map(|start| (start, false)).or_else(|| starts.first().filter(|_| !confirm).map(|start| (*start, true)))
 }
 
 /// The number of the cylinder group whose block is at `at`.
@@ -283,6 +299,7 @@ fn log(source: &dyn Source, at: u64) -> Option<Found> {
         size,
         label: String::new(),
         primary: n < 2,
+        stale: false,
         copies: vec![at],
         count: 1,
         superblock: None,

@@ -362,7 +362,9 @@ impl Claim {
     }
 }
 
-/// Makes the record of a volume that has none: nobody's.
+/// Makes the record of a volume that has none: nobody's. The owner's sector comes first. A cut behind it leaves a
+/// record that is free and has no beat: the next writer watches, and takes it. A beat alone would be a damaged record,
+/// which keeps everybody out.
 ///
 /// # Errors
 /// Something else is in its place, or it cannot be written.
@@ -370,8 +372,8 @@ pub async fn make_record(disk: &dyn Disk, place: Place, interval: u32) -> Result
     if !are_apart(disk, place) {
         return Err(ClaimError::Sector(disk.info().sector));
     }
-    put(disk, place.beat, &Beat::default().encode(), true).await?;
-    Ok(put(disk, place.owner, &Owner::free(interval).encode(), true).await?)
+    put(disk, place.owner, &Owner::free(interval).encode(), true).await?;
+    Ok(put(disk, place.beat, &Beat::default().encode(), true).await?)
 }
 
 /// The error of what is not written.

@@ -2,9 +2,10 @@
 
 use super::CgHeader;
 use crate::geometry::Format;
-use crate::num::{bits32, bits64, howmany, low32, roundup, signed64};
+use crate::num::{bits32, bits64, howmany, index, low32, roundup, signed64};
 use crate::superblock::fields::SbFields;
 use crate::{Cgx, Geometry, Rule};
+use std::ops::Range;
 
 /// Offsets of a group's maps within its block, and the counts that bound them. `old` for 4.2BSD's layout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -146,6 +147,26 @@ impl CgLayout {
             return Err(("cg_nclusterblks", self.nclusterblks.into(), Rule::AtMost(blocks.into())));
         }
         within("cg_clusteroff", self.clusteroff, self.cluster_len(), self.clustersumoff.saturating_add(sums))
+    }
+
+    /// The bytes from the first map to the end of the last one that are part of no map: zero on every volume, and
+    /// FreeBSD's and NetBSD's checks want them so. Behind the cluster map of a short group is room for that of a full
+    /// one.
+    pub fn gaps(&self) -> [Range<usize>; 4] {
+        let gap = |from: u32, to: u32| index(from)..index(to.max(from));
+        let free_end = self.freeoff.saturating_add(self.free_len());
+        let first = gap(self.iusedoff.saturating_add(self.iused_len()), self.freeoff);
+        if self.contigsumsize == 0 {
+            return [first, gap(free_end, self.nextfreeoff), 0..0, 0..0];
+        }
+        let sums_end = self.clustersumoff.saturating_add(self.contigsumsize.saturating_add(1).saturating_mul(4));
+        [
+            first,
+            // Element 0 of the sums is unused.
+            gap(free_end, self.clustersumoff.saturating_add(4)),
+            gap(sums_end, self.clusteroff),
+            gap(self.clusteroff.saturating_add(self.cluster_len()), self.nextfreeoff),
+        ]
     }
 
     /// Bytes of the map of used inodes.

@@ -203,6 +203,14 @@ impl<'a> CgMut<'a> {
         part_mut(self.bytes, self.layout.freeoff, self.layout.free_len())
     }
 
+    /// Zeroes the bytes between the maps ([`CgLayout::gaps`]).
+    pub fn clear_gaps(&mut self) {
+        for gap in self.layout.gaps() {
+            let end = gap.end.min(self.bytes.len());
+            self.bytes.get_mut(gap.start.min(end)..end).unwrap_or_default().fill(0);
+        }
+    }
+
     /// Map of free whole blocks, without updating the summary: [`CgMut::mark_cluster`] updates both.
     pub fn clusters_mut(&mut self) -> &mut [u8] {
         part_mut(self.bytes, self.layout.clusteroff, self.layout.cluster_len())

@@ -177,6 +177,13 @@ impl Geometry {
         self.fragnum(frag).saturating_add(n) <= self.frag && self.is_data_run(frag, n)
     }
 
+    /// Whether `n` fragments, at most a block, may be read. They may lie across the border of two blocks, where
+    /// NetBSD's `resize_ffs` has put tails of files, and where every kernel reads them. No kernel frees them rightly:
+    /// code that writes or frees must check [`Geometry::is_data_range`].
+    pub fn is_readable_range(&self, frag: FragNo, n: u32) -> bool {
+        n <= self.frag && self.is_data_run(frag, n)
+    }
+
     /// Whether `n` fragments, of any number of blocks, are within one group of the volume and free of metadata.
     pub fn is_data_run(&self, frag: FragNo, n: u32) -> bool {
         let end = frag.plus(n);
@@ -254,6 +261,9 @@ mod tests {
         assert!(data(c1, 8) && !data(g.cgsblock(Cgx(1)), 1));
         assert!(data(FragNo(g.cgsblock(Cgx(1)).0 - 8), 8));
         assert!(!data(g.cgtod(Cgx(1)), 8) && !data(g.cgimin(Cgx(1)), 8) && data(g.cgdmin(Cgx(1)), 8));
+        let across = first.plus(6);
+        assert!(!data(across, 3) && g.is_readable_range(across, 3) && !g.is_readable_range(across, 9));
+        assert!(!g.is_readable_range(FragNo(g.cgsblock(Cgx(1)).0 - 2), 3), "metadata is no part of a file");
         let (one, all) = (g.cgdmin(Cgx(1)), g.fpg - g.dtogd(g.cgdmin(Cgx(1))).0);
         assert!(g.is_data_run(one, all) && !g.is_data_run(one, all + 8), "a run ends with its group");
         assert!(!g.is_data_run(FragNo(g.cgsblock(Cgx(1)).0 - 8), 16) && !g.is_data_run(one, 0));

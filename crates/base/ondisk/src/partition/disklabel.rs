@@ -1,4 +1,8 @@
-//! BSD disklabel: up to 22 lettered partitions, in sector 1 of a slice or of the whole disk, in either byte order.
+//! BSD disklabel: up to 22 lettered partitions near the start of a slice or of the whole disk, in either byte order.
+//!
+//! Most ports have it in sector 1. Alpha, VAX, pmax and Digital UNIX have it at byte 64 of sector 0, SPARC at byte 128,
+//! others at byte 0 or in a later sector. Its two magic numbers and its sum tell it from everything else, so it is
+//! looked for at all those places.
 //!
 //! Offsets: NetBSD and OpenBSD count from the start of the disk. FreeBSD counts from the slice, or from an origin of
 //! its own, which is the offset of partition `c` (the whole slice); both give the right place once `c`'s offset is
@@ -9,8 +13,13 @@ use std::io;
 
 const MAGIC: u32 = 0x8256_4557;
 const LABEL_BYTES: usize = 512;
+/// Bytes at the start of a slice that hold all places of a label.
+const SEARCHED: u64 = 8192;
 const PARTITIONS: usize = 148;
 const PARTITION_BYTES: usize = 16;
+/// Where a label may begin: a sector 1 of 512 or 4096 bytes, three places in sector 0, and sectors 2 to 15.
+pub const PLACES: [u64; 18] =
+    [512, 4096, 64, 128, 0, 1024, 1536, 2048, 2560, 3072, 3584, 4608, 5120, 5632, 6144, 6656, 7168, 7680];
 /// As many as fit in a sector after the header.
 const LETTERS_MAX: usize = (LABEL_BYTES - PARTITIONS) / PARTITION_BYTES;
 
@@ -48,16 +57,20 @@ impl Label {
         if self.big_endian { first << 16 | second } else { second << 16 | first }
     }
 
-    /// Accepts 512 bytes with both magics, a legal count and the right checksum (all words XOR to 0).
+    /// Accepts bytes with both magics, a legal count, sectors of a disk and the right checksum (all words XOR to 0).
     fn check(bytes: Vec<u8>) -> Option<Label> {
+        if bytes.len() < PARTITIONS {
+            return None;
+        }
         let big_endian = bytes.first() == Some(&0x82);
         let label = Label { bytes, big_endian };
-        if label.u32(0) != MAGIC || label.u32(132) != MAGIC {
+        if label.u32(0) != MAGIC || label.u32(132) != MAGIC || !matches!(label.u32(40), 512 | 1024 | 2048 | 4096) {
             return None;
         }
         let count = usize::from(label.u16(138));
-        let words = (0..PARTITIONS + count * PARTITION_BYTES).step_by(2);
-        (count <= LETTERS_MAX && words.fold(0, |sum, at| sum ^ label.u16(at)) == 0).then_some(label)
+        let end = PARTITIONS + count.min(LETTERS_MAX) * PARTITION_BYTES;
+        let whole = count <= LETTERS_MAX && end <= label.bytes.len();
+        (whole && (0..end).step_by(2).fold(0, |sum, at| sum ^ label.u16(at)) == 0).then_some(label)
     }
 
     /// Offset and size of partition `index` in sectors, and its type.
@@ -69,20 +82,21 @@ impl Label {
     }
 }
 
-/// Finds the partitions of the disklabel inside `holder`, if there is one.
-pub(super) fn scan(source: &mut Source<'_, '_>, holder: &Holder) -> io::Result<()> {
-    for sector in [512, 4096] {
-        let Some(at) = holder.start.checked_add(sector) else { continue };
-        let Some(label) = source.bytes(at, LABEL_BYTES)?.and_then(Label::check) else { continue };
-        if u64::from(label.u32(40)) == sector {
-            list(source, holder, &label, sector);
-            return Ok(());
-        }
-    }
-    Ok(())
+/// Finds the partitions of the disklabel inside `holder`; `false` if there is none.
+pub(super) fn scan(source: &mut Source<'_, '_>, holder: &Holder) -> io::Result<bool> {
+    let room = source.size.saturating_sub(holder.start).min(SEARCHED);
+    let Some(head) = source.bytes(holder.start, room as usize)? else { return Ok(false) };
+    let at = |place: u64| {
+        let rest = head.get(place as usize..)?;
+        Label::check(rest.get(..LABEL_BYTES).unwrap_or(rest).to_vec())
+    };
+    let Some(label) = PLACES.into_iter().find_map(at) else { return Ok(false) };
+    list(source, holder, &label);
+    Ok(true)
 }
 
-fn list(source: &mut Source<'_, '_>, holder: &Holder, label: &Label, sector: u64) {
+fn list(source: &mut Source<'_, '_>, holder: &Holder, label: &Label) {
+    let sector = u64::from(label.u32(40));
     let count = usize::from(label.u16(138));
     let origin = if holder.relative && count > 2 { label.partition(2).0 } else { 0 };
     let base = if holder.relative { holder.start / sector } else { 0 };
@@ -177,6 +191,26 @@ mod tests {
         let far = (3u64 << 32) + 7;
         write_label(&mut image, 512, &[(far, 50, 7)], false, 1);
         assert_eq!(starts(&image, 1 << 44), [("a".into(), far, 50)]);
+    }
+
+    #[test]
+    fn label_is_found_wherever_a_port_has_it_and_in_slices() {
+        for (place, big_endian) in PLACES.into_iter().flat_map(|place| [(place, false), (place, true)]) {
+            let mut image = vec![0; 64 * 512];
+            write_label(&mut image, place as usize, &[(16, 48, 7), (64, 32, 1)], big_endian, 0);
+            let table = scan_bytes(&image, 128 * 512, 512);
+            assert_eq!((names(&table), table.is_read), (vec!["a", "b"], true), "{place}");
+            assert_eq!(starts(&image, 128 * 512)[0], ("a".into(), 16, 48), "{place}");
+            let mut image = vec![0; 64 * 512];
+            put(&mut image, 0, 0, 0xa9, 8, 100);
+            write_label(&mut image, 8 * 512 + place as usize, &[(24, 50, 7)], big_endian, 0);
+            assert_eq!(starts(&image, 128 * 512)[1], ("s1a".into(), 24, 50), "{place}");
+        }
+        // A label says so if it has no partitions; a disk without one says nothing.
+        let mut image = vec![0; 8192];
+        write_label(&mut image, 64, &[], false, 0);
+        let (empty, none) = (scan_bytes(&image, 128 * 512, 512), scan_bytes(&[], 128 * 512, 512));
+        assert_eq!((names(&empty).len(), empty.is_read, none.is_read), (0, true, false));
     }
 
     #[test]

@@ -19,6 +19,7 @@ mod sun;
 
 use std::io;
 
+pub use disklabel::PLACES as LABEL_PLACES;
 pub use select::{NoSuchPartition, Select, SelectError, select};
 
 /// The most partitions that a list can hold; real tables hold far fewer.
@@ -58,6 +59,8 @@ pub struct Table {
     pub partitions: Vec<Partition>,
     /// Damaged ones.
     pub refused: Vec<Refused>,
+    /// A table was read whole: that there are no partitions is what it says.
+    pub is_read: bool,
 }
 
 /// A range in sectors, as tables store it.
@@ -124,9 +127,8 @@ pub fn scan(read: ReadAt<'_>, size: u64, sector: u64) -> io::Result<Table> {
         || sun::scan(&mut source)?
         || apple::scan(&mut source)?
         || next::scan(&mut source)?;
-    if !found {
-        disklabel::scan(&mut source, &disklabel::Holder::disk())?;
-    }
+    let found = found || disklabel::scan(&mut source, &disklabel::Holder::disk())?;
+    table.is_read = found;
     Ok(table)
 }
 

@@ -5,6 +5,7 @@
 //!     decade, does not lose what only its own system understands.
 //! S3. The function that encodes a superblock also computes its hash, if the volume has hashes.
 
+mod agree;
 mod features;
 pub mod fields;
 mod fit;
@@ -12,11 +13,13 @@ mod keeper;
 pub mod newfs;
 pub mod search;
 mod solaris;
+mod unproven;
 mod validate;
 
 use crate::geometry::{Format, Geometry};
 use crate::num::{bits64, index, len64, low32, narrow};
 use crate::{ByteOff, Corrupt, Endian, Rule, Structure, hash};
+pub use agree::Difference;
 pub use features::{Dialect, Features, Quota2, Refused, Wapbl};
 use fields::{SbFields, ck, flag};
 pub use fit::Unfit;

@@ -19,6 +19,9 @@ const FIRST_BACKUPS: [u64; 7] = [73728, 81920, 98304, 131_072, 16384, 32768, 655
 /// Most groups whose backups are tried: one valid backup is enough.
 const MOST_BACKUPS: u32 = 4096;
 
+/// Backups with a wrong check hash that are kept, to compare them.
+const STALE_KEPT: usize = 16;
+
 /// Fills the buffer from this byte of the volume on.
 pub type ReadAt<'a> = dyn FnMut(ByteOff, &mut [u8]) -> io::Result<()> + 'a;
 
@@ -27,6 +30,9 @@ pub type ReadAt<'a> = dyn FnMut(ByteOff, &mut [u8]) -> io::Result<()> + 'a;
 pub enum Copy {
     /// The primary.
     Primary,
+    /// The primary, with a wrong check hash and plausible fields. A copy in a group agrees with them, so the volume can
+    /// be read; only a check may write to it.
+    Unproven,
     /// The backup of a group. Its totals, flags and times are those of the volume's first day.
     Backup(Cgx),
 }
@@ -47,7 +53,7 @@ pub enum NotFound {
     /// No place has a superblock.
     #[error(
         "no UFS superblock at bytes 65536, 8192, 0, 262144 of {volume_bytes} bytes; is this a whole disk, \
-         with the volume in one of its partitions?"
+         with the volume in one of its partitions? ordo scan finds volumes at any byte"
     )]
     Nothing {
         /// Bytes of the volume.
@@ -76,7 +82,7 @@ pub enum NotFound {
 }
 
 /// Reads a possible superblock; `None` if the volume ends before it would.
-fn read_place(read: &mut ReadAt<'_>, at: u64, volume_bytes: u64) -> Result<Option<Vec<u8>>, NotFound> {
+pub(super) fn read_place(read: &mut ReadAt<'_>, at: u64, volume_bytes: u64) -> Result<Option<Vec<u8>>, NotFound> {
     if at.saturating_add(len64(SBLOCKSIZE)) > volume_bytes {
         return Ok(None);
     }
@@ -127,14 +133,17 @@ pub fn find(read: &mut ReadAt<'_>, volume_bytes: u64) -> Result<Found, NotFound>
 /// (`FS_DOSOFTDEP`): before the mark is cleared nothing has changed, before it is set everything is durable, and
 /// between them only totals and times change, which a mount recomputes. The flag itself changes only while the volume
 /// is marked clean. The mixture does not matter either if a log restores the volume. A backup must confirm that only
-/// such fields are wrong.
+/// such fields are wrong. Any other superblock with a wrong hash describes the volume to readers only
+/// ([`Copy::Unproven`]).
 ///
 /// # Errors
 /// Like [`find`].
 pub fn find_to_mount(read: &mut ReadAt<'_>, volume_bytes: u64) -> Result<Found, NotFound> {
     match find(read, volume_bytes) {
         Err(NotFound::Damaged(damage)) if damage.field == "fs_ckhash" => {
-            torn(read, volume_bytes, &damage).ok_or(NotFound::Damaged(damage))
+            let found =
+                torn(read, volume_bytes, &damage).or_else(|| super::unproven::primary(read, volume_bytes, &damage));
+            found.ok_or(NotFound::Damaged(damage))
         }
         found => found,
     }
@@ -149,13 +158,13 @@ fn torn(read: &mut ReadAt<'_>, volume_bytes: u64, damage: &Corrupt) -> Option<Fo
     let sb = Superblock::decode(&bytes, at).ok().filter(|sb| is_home(sb, at.0))?;
     let logged = sb.keeper().is_some_and(|(keeper, untouched)| untouched && keeper.log != LogAt::Nowhere);
     let harmless = sb.is_clean() || sb.features().softdep || logged;
-    let backup = find_backup(read, volume_bytes).ok()?;
+    let backup = backup(read, volume_bytes, Stale::Refused).ok()?;
     let same = backup.superblock.geometry() == sb.geometry();
     (harmless && same).then(|| Found { superblock: with_label(sb, read, volume_bytes), copy: Copy::Primary })
 }
 
 /// Whether a superblock is at the place of the primary that it names. UFS1's tools set that field less carefully.
-fn is_home(sb: &Superblock, at: u64) -> bool {
+pub(super) fn is_home(sb: &Superblock, at: u64) -> bool {
     let names = u64::try_from(sb.fields.sblockloc).ok();
     match sb.format {
         Format::Ufs2 => names == Some(at),
@@ -164,7 +173,7 @@ fn is_home(sb: &Superblock, at: u64) -> bool {
 }
 
 /// Apple's UFS has a label before the superblock.
-fn with_label(mut sb: Superblock, read: &mut ReadAt<'_>, volume_bytes: u64) -> Superblock {
+pub(super) fn with_label(mut sb: Superblock, read: &mut ReadAt<'_>, volume_bytes: u64) -> Superblock {
     let mut label = [0; 512];
     let may_be = sb.format == Format::Ufs1 && sb.endian == Endian::Big && volume_bytes >= 8192;
     if may_be && read(ByteOff(7168), &mut label).is_ok() && label.starts_with(b"LABL") {
@@ -175,31 +184,37 @@ fn with_label(mut sb: Superblock, read: &mut ReadAt<'_>, volume_bytes: u64) -> S
 
 /// Finds a backup superblock of a volume whose primary is damaged: first that of group 0, which has only few possible
 /// places; then those of the other groups, if the rest of the primary, or the recovery record before UFS2's, tells
-/// their places.
+/// their places. Where no copy has a right check hash, one with which another agrees will do: a tool that knows no
+/// hashes has written them.
 ///
 /// # Errors
 /// No valid backup, or no readable one.
 pub fn find_backup(read: &mut ReadAt<'_>, volume_bytes: u64) -> Result<Found, NotFound> {
-    let mut tried = 0usize;
+    backup(read, volume_bytes, Stale::Taken)
+}
+
+/// What becomes of backups with a wrong check hash.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stale {
+    Refused,
+    /// One with which another agrees is taken, if none is better.
+    Taken,
+}
+
+fn backup(read: &mut ReadAt<'_>, volume_bytes: u64, which: Stale) -> Result<Found, NotFound> {
+    let (mut tried, mut stale) = (0usize, Vec::new());
     let mut attempt = |read: &mut ReadAt<'_>, at: u64| -> Option<Found> {
         let bytes = read_place(read, at, volume_bytes).ok()??;
         tried = tried.saturating_add(1);
-        let mut sb = Superblock::decode(&bytes, ByteOff(at)).ok()?;
-        let g = sb.geometry();
-        let c = g.dtog(crate::FragNo(at.checked_div(g.fsize.into())?));
-        if g.byte(g.cgsblock(c)) != ByteOff(at) || sb.volume_bytes() > volume_bytes {
-            return None;
+        match Superblock::decode(&bytes, ByteOff(at)) {
+            Ok(sb) => backup_at(sb, at, read, volume_bytes),
+            Err(damage) if damage.field == "fs_ckhash" && which == Stale::Taken && stale.len() < STALE_KEPT => {
+                let sb = Superblock::decode_whatever_the_hash(&bytes, ByteOff(at)).ok()?;
+                stale.extend(backup_at(sb, at, read, volume_bytes));
+                None
+            }
+            Err(_) => None,
         }
-        // Without the flags' move of 2002 the field holds the place where the copy was read.
-        let primary = if sb.format == Format::Ufs1 && !PLACES.contains(&sb.fields.sblockloc.unsigned_abs()) {
-            8192
-        } else {
-            sb.fields.sblockloc.unsigned_abs()
-        };
-        sb.at = ByteOff(primary);
-        sb.fields.sblockloc = i64::try_from(primary).ok()?;
-        sb.fields.clean = 0;
-        Some(Found { superblock: with_label(sb, read, volume_bytes), copy: Copy::Backup(c) })
     };
     for at in FIRST_BACKUPS {
         if let Some(found) = attempt(read, at) {
@@ -214,7 +229,30 @@ pub fn find_backup(read: &mut ReadAt<'_>, volume_bytes: u64) -> Result<Found, No
             }
         }
     }
-    Err(NotFound::NoBackup { tried })
+    let agrees = |one: &&Found| {
+        let same = |other: &&Found| one.copy != other.copy && one.superblock.difference(&other.superblock).is_none();
+        stale.iter().any(|other| same(&other))
+    };
+    stale.iter().find(agrees).cloned().ok_or(NotFound::NoBackup { tried })
+}
+
+/// The backup that was read at byte `at`, if a group has its copy there.
+fn backup_at(mut sb: Superblock, at: u64, read: &mut ReadAt<'_>, volume_bytes: u64) -> Option<Found> {
+    let g = sb.geometry();
+    let c = g.dtog(crate::FragNo(at.checked_div(g.fsize.into())?));
+    if g.byte(g.cgsblock(c)) != ByteOff(at) || sb.volume_bytes() > volume_bytes {
+        return None;
+    }
+    // Without the flags' move of 2002 the field holds the place where the copy was read.
+    let primary = if sb.format == Format::Ufs1 && !PLACES.contains(&sb.fields.sblockloc.unsigned_abs()) {
+        8192
+    } else {
+        sb.fields.sblockloc.unsigned_abs()
+    };
+    sb.at = ByteOff(primary);
+    sb.fields.sblockloc = i64::try_from(primary).ok()?;
+    sb.fields.clean = 0;
+    Some(Found { superblock: with_label(sb, read, volume_bytes), copy: Copy::Backup(c) })
 }
 
 /// The parameters that determine the places of the backups.

@@ -74,6 +74,9 @@ pub(super) struct LogInfo {
     image: String,
     #[serde(flatten)]
     facts: LogFacts,
+    /// Bytes of the volume that the image lacks at its end.
+    #[serde(skip_serializing_if = "super::is_zero")]
+    pub(super) missing: u64,
     /// Fragments.
     free_frags: i64,
     minfree: u32,
@@ -104,6 +107,7 @@ impl LogInfo {
         LogInfo {
             image,
             facts: LogFacts::new(&g, f.nclean, sb.is_clean()),
+            missing: 0,
             free_frags: f.bfree,
             minfree: g.minfree,
             min_free_segments: g.minfreeseg,
@@ -131,6 +135,7 @@ impl LogInfo {
             ("image", self.image.clone()),
             ("type", format!("lfs, version {}{width}, {}-endian", of.version, of.endian)),
             ("size", bytes(of.size)),
+            ("missing", if self.missing == 0 { String::new() } else { super::missing_line(self.missing) }),
             ("blocks", format!("{} bytes, fragments of {}", of.block_size, of.frag_size)),
             ("segments", format!("{} of {}", of.segments, bytes(of.segment_size.into()))),
             (

@@ -79,6 +79,15 @@ fn bytes(bytes: u64) -> String {
     }
 }
 
+/// What an image lacks that ends before its volume does.
+fn missing_line(missing: u64) -> String {
+    format!("the last {} of the volume: the image ends before them; ordo recover copies what is there", bytes(missing))
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
 fn name_of(endian: Endian) -> &'static str {
     match endian {
         Endian::Little => "little",
@@ -166,6 +175,9 @@ pub(crate) struct Info {
     block_size: u32,
     frag_size: u32,
     size: u64,
+    /// Bytes of the volume that the image lacks at its end.
+    #[serde(skip_serializing_if = "is_zero")]
+    missing: u64,
     groups: u32,
     inodes: u64,
     free_blocks: i64,
@@ -206,6 +218,9 @@ pub(crate) struct Info {
     /// `None`: the primary superblock was used.
     #[serde(skip_serializing_if = "Option::is_none")]
     from_backup_of_group: Option<u32>,
+    /// The check hash of the superblock is wrong.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    hash_wrong: bool,
     /// Oddities of the superblock.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<String>,
@@ -266,6 +281,7 @@ impl Info {
             block_size: g.bsize,
             frag_size: g.fsize,
             size: sb.volume_bytes(),
+            missing: 0,
             groups: g.ncg,
             inodes: g.inodes(),
             free_blocks: f.cs_nbfree,
@@ -289,9 +305,10 @@ impl Info {
             last_written: f.time,
             superblock: sb.at.0,
             from_backup_of_group: match found.copy {
-                Copy::Primary => None,
+                Copy::Primary | Copy::Unproven => None,
                 Copy::Backup(group) => Some(group.0),
             },
+            hash_wrong: found.copy == Copy::Unproven,
             warnings: sb.warnings.iter().map(ToString::to_string).collect(),
             partitions,
         }
@@ -307,6 +324,7 @@ impl Info {
 
     fn lines(&self) -> Vec<(&'static str, String)> {
         let backup = match self.from_backup_of_group {
+            None if self.hash_wrong => ", with a wrong check hash; a copy agrees with its fields".into(),
             None => String::new(),
             Some(group) => format!(", damaged; this is the copy in group {group}"),
         };
@@ -316,6 +334,7 @@ impl Info {
             ("label", self.label.clone()),
             ("id", self.ufsid.clone()),
             ("size", bytes(self.size)),
+            ("missing", if self.missing == 0 { String::new() } else { missing_line(self.missing) }),
             ("blocks", format!("{} bytes, fragments of {}", self.block_size, self.frag_size)),
             ("groups", self.groups.to_string()),
             (
@@ -372,14 +391,18 @@ pub(crate) fn show(image: &Path, start: image::Start, json: bool) -> Outcome {
         Err(error) => return InUse::of(image).map_or(Err(error), |used| used.show(json)),
     };
     let name = json_text(spec.to_string().as_bytes()).0;
+    let missing = located.found.volume_bytes().saturating_sub(located.disk.info().size);
     match &located.found {
         Found::Ufs(found) => {
-            let info = Info { snapshots, mmp, ..Info::new(name, found, parts, active) };
+            let mut info = Info { snapshots, mmp, missing, ..Info::new(name, found, parts, active) };
+            if missing > 0 {
+                info.read_only.get_or_insert_with(|| "impossible, as a part of the volume is missing".to_owned());
+            }
             shown(&info, info.lines(), json)
         }
         Found::Lfs(found) => {
             let mut info = LogInfo::new(name, found, parts);
-            info.mmp = mmp;
+            (info.mmp, info.missing) = (mmp, missing);
             shown(&info, info.lines(), json)
         }
     }

@@ -502,6 +502,49 @@ fn a_wild_pointer_is_named_and_not_followed() {
 }
 
 #[test]
+fn data_across_a_border_is_read_and_never_grown_cut_or_freed() {
+    on_every_volume(|bench| {
+        let g = bench.ffs.g.clone();
+        if g.frag == 1 {
+            return;
+        }
+        let mut file = File::new(bench);
+        let tail = u64::from(g.fsize) * 2 - 5;
+        let tail = if g.frag == 2 { u64::from(g.fsize) } else { tail };
+        file.write(0, file.bsize() as usize + tail as usize, 1).unwrap();
+        // The bytes stay where they are: what is looked at is where the pointer leads.
+        let good = file.inode.dinode().db[1];
+        let across = FragNo(g.blknum(good).0 + u64::from(g.frag) - 1);
+        let is_tail = g.blkfrags(file.inode.size(), 1) > 1;
+        let lbn = Lbn(1);
+        bench.ffs.cache.discard_key(ordo_buf::Key::File(file.inode.ino(), lbn));
+        file.inode.dinode_mut().db[1] = across;
+        let read = bench.rt.block_on(bench.ffs.block(&file.inode, lbn));
+        assert!(read.is_ok(), "{:?}", read.err().map(|error| error.to_string()));
+        if is_tail {
+            let size = file.inode.size();
+            let refused = |outcome: ordo_vfs::Result<()>| {
+                let said = outcome.unwrap_err().to_string();
+                assert!(said.contains("border of two blocks") && said.contains("fsck -y"), "{said}");
+            };
+            let before = read.unwrap().unwrap().bytes().to_vec();
+            for to in [0, 1, file.bsize() + 1] {
+                refused(bench.rt.block_on(bench.ffs.truncate(bench.op, &SOMEBODY, &file.inode, to)));
+            }
+            refused(bench.rt.block_on(bench.ffs.truncate(bench.op, &SOMEBODY, &file.inode, size + file.bsize())));
+            refused(bench.rt.block_on(bench.ffs.punch(bench.op, &file.inode, Lbn(0), Lbn(2))));
+            refused(bench.rt.block_on(bench.ffs.release(bench.op, &file.inode)));
+            assert_eq!((file.inode.size(), file.inode.dinode().db[1]), (size, across));
+            let now = bench.rt.block_on(bench.ffs.block(&file.inode, lbn)).unwrap().unwrap();
+            assert!(now.bytes()[..] == before[..], "a refused call changed bytes");
+        }
+        bench.ffs.cache.discard_key(ordo_buf::Key::File(file.inode.ino(), lbn));
+        file.inode.dinode_mut().db[1] = good;
+        file.release();
+    });
+}
+
+#[test]
 fn what_is_free_cannot_be_freed_again() {
     let bench = Bench::ufs2();
     let free = bench.ffs.g.cgdata(ordo_ondisk::Cgx(1));

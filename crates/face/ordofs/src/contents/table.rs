@@ -5,6 +5,7 @@
 
 use super::Kind;
 use super::bytes::Bytes;
+use ordo_ondisk::partition::LABEL_PLACES;
 
 /// Where a signature lies.
 #[derive(Debug, Clone, Copy)]
@@ -94,7 +95,29 @@ const ZFS: &[SignatureAt] = &[
     SignatureAt::End { back: 2 * ZFS_LABEL, align: ZFS_LABEL, plus: ZFS_LABEL + 16384 },
 ];
 const GPT: &[SignatureAt] = &[At(512), At(4096), last(512, 0), last(4096, 0)];
-const LABELS: &[SignatureAt] = &[At(512), At(0), At(64), At(128)];
+/// All places where a BSD label is read.
+const LABELS: &[SignatureAt] = &{
+    let mut places = [At(0); LABEL_PLACES.len()];
+    let mut n = 0;
+    while n < places.len() {
+        places[n] = At(LABEL_PLACES[n]);
+        n += 1;
+    }
+    places
+};
+/// Amiga's block, which begins one of the first sixteen sectors.
+const RIGID: &[SignatureAt] = &{
+    let mut places = [At(0); 16];
+    let mut n = 0;
+    while n < places.len() {
+        places[n] = At(512 * n as u64);
+        n += 1;
+    }
+    places
+};
+/// At the end of the superblock, behind 512 bytes of boot code, in one of four blocks of 1 KiB.
+const SYSV: &[SignatureAt] = &[At(1016), At(9 * 1024 + 1016), At(15 * 1024 + 1016), At(18 * 1024 + 1016)];
+const XENIX: &[SignatureAt] = &[At(1024 + 1016)];
 /// The volume structure of ISO 9660 and UDF, by sectors of 2 KiB.
 const ISO: &[SignatureAt] = &[At(32769), At(34817), At(36865), At(38913), At(40961), At(43009)];
 /// FAT32 and exFAT have a copy of the boot sector after it.
@@ -132,6 +155,12 @@ pub(super) static ROWS: &[Row] = &[
     row("Linux RAID member", Member, MD0, &[0xfc, 0x4e, 0x2b, 0xa9]),
     row("Linux RAID member", Member, MD0, &[0xa9, 0x2b, 0x4e, 0xfc]),
     row("ZFS member", Member, ZFS, &[1]).also(zfs).wipe(-8192, ZFS_LABEL - 8192),
+    row("GELI encryption", Crypt, LAST_SECTOR, b"GEOM::ELI\0"),
+    row("GEOM mirror member", Member, LAST_SECTOR, b"GEOM::MIRROR"),
+    row("GEOM stripe member", Member, LAST_SECTOR, b"GEOM::STRIPE"),
+    row("GEOM concat member", Member, LAST_SECTOR, b"GEOM::CONCAT"),
+    row("GEOM RAID3 member", Member, LAST_SECTOR, b"GEOM::RAID3"),
+    row("GEOM journal member", Member, LAST_SECTOR, b"GEOM::JOURNAL"),
     row("GEOM member", Member, LAST_SECTOR, b"GEOM::"),
     row("bcache member", Member, &[At(4120)], b"\xc6\x85\x73\xf6\x4e\x1a\x45\xca\x82\x65\xf5\x7f\x48\xba\x6d\x81"),
     row("Stratis member", Member, &[At(516)], b"!Stra0tis\x86\xff\x02"),
@@ -188,6 +217,12 @@ pub(super) static ROWS: &[Row] = &[
     row("romfs", FileSystem, START, b"-rom1fs-"),
     row("UBI", FileSystem, START, b"UBI#"),
     row("UBIFS", FileSystem, START, &[0x31, 0x18, 0x10, 0x06]),
+    row("VxFS", FileSystem, &[At(1024)], &[0xf5, 0xfc, 0x01, 0xa5]),
+    row("VxFS", FileSystem, &[At(8192)], &[0xa5, 0x01, 0xfc, 0xf5]),
+    row("System V file system", FileSystem, SYSV, &[0x20, 0x7e, 0x18, 0xfd]).also(sysv),
+    row("System V file system", FileSystem, SYSV, &[0xfd, 0x18, 0x7e, 0x20]).also(sysv),
+    row("Xenix file system", FileSystem, XENIX, &[0x44, 0x55, 0x2b, 0x00]).also(sysv),
+    row("Xenix file system", FileSystem, XENIX, &[0x00, 0x2b, 0x55, 0x44]).also(sysv),
     row("MINIX", FileSystem, &[At(1040)], &[0x7f, 0x13]).also(minix),
     row("MINIX", FileSystem, &[At(1040)], &[0x8f, 0x13]).also(minix),
     row("MINIX", FileSystem, &[At(1040)], &[0x68, 0x24]).also(minix),
@@ -206,6 +241,8 @@ pub(super) static ROWS: &[Row] = &[
         .also(|b, at| b.has(at + 132, &[0x57, 0x45, 0x56, 0x82])),
     row("BSD disklabel", Table, LABELS, &[0x82, 0x56, 0x45, 0x57])
         .also(|b, at| b.has(at + 132, &[0x82, 0x56, 0x45, 0x57])),
+    row("DragonFly disk label", Table, &[At(512)], &[0x59, 0x4c, 0x46, 0xc4]),
+    row("Amiga rigid disk block", Table, RIGID, b"RDSK").also(rigid),
     row("Apple partition map", Table, &[At(512)], b"PM\0\0"),
     row("SGI disk label", Table, START, &[0x0b, 0xe5, 0xa9, 0x41]),
     row("NeXT disk label", Table, START, b"NeXT"),
@@ -213,6 +250,7 @@ pub(super) static ROWS: &[Row] = &[
     row("NeXT disk label", Table, START, b"dlV3"),
     row("Sun disk label", Table, &[At(508)], &[0xda, 0xbe]).also(sun),
     // Disk images with a format of their own.
+    row("qcow image", Image, START, b"QFI\xfb\0\0\0\x01"),
     row("qcow2 image", Image, START, b"QFI\xfb"),
     row("QED image", Image, START, b"QED\0"),
     row("VMDK image", Image, START, b"KDMV"),
@@ -224,6 +262,17 @@ pub(super) static ROWS: &[Row] = &[
     row("DMG image", Image, &[last(512, 0)], b"koly"),
     row("Parallels image", Image, START, b"WithoutFreeSpace"),
     row("Parallels image", Image, START, b"WithouFreSpacExt"),
+    row("GEOM_UZIP image", Image, START, b"#!/bin/sh\n#V2.0 "),
+    row("GEOM_UZIP image", Image, START, b"#!/bin/sh\n#V3.0 "),
+    row("GEOM_UZIP image", Image, START, b"#!/bin/sh\n#V4.0 "),
+    row("GEOM_UZIP image", Image, START, b"#!/bin/sh\n#L3.0"),
+    row("GEOM_UZIP image", Image, START, b"#!/bin/sh\n#Z4.0"),
+    row("GEOM_UZIP image", Image, START, b"#L3.0\n"),
+    row("GEOM_UZIP image", Image, START, b"#Z4.0\n"),
+    row("EnCase image (E01)", Image, START, b"EVF\x09\x0d\x0a\xff\0"),
+    row("EnCase image (Ex01)", Image, START, b"EVF2\x0d\x0a\x81\0"),
+    row("AFF image", Image, START, b"AFF10\r\n\0"),
+    row("Android sparse image", Image, START, &[0x3a, 0xff, 0x26, 0xed]),
     // Compressed files.
     row("gzip", Packed, START, &[0x1f, 0x8b, 0x08]),
     row("xz", Packed, START, b"\xfd7zXZ\0"),
@@ -231,6 +280,7 @@ pub(super) static ROWS: &[Row] = &[
     row("bzip2", Packed, START, b"BZh").also(|b, at| b.has(at + 4, b"1AY&SY") || b.has(at + 4, b"\x17rE8P\x90")),
     row("lz4", Packed, START, &[0x04, 0x22, 0x4d, 0x18]),
     row("lzip", Packed, START, b"LZIP\x01"),
+    row("lzma", Packed, START, &[0x5d, 0x00, 0x00]).also(lzma),
     row("compress", Packed, START, &[0x1f, 0x9d, 0x90]),
     row("zip", Archive, START, b"PK\x03\x04"),
     row("7-Zip", Archive, START, b"7z\xbc\xaf\x27\x1c"),
@@ -295,6 +345,27 @@ fn mbr(b: &mut Bytes<'_>, at: u64) -> bool {
     let entries = || table.chunks_exact(16);
     let used = |entry: &[u8]| entry[4] != 0 && entry[8..12] != [0; 4] && entry[12..16] != [0; 4];
     entries().all(|entry| entry[0] & 0x7f == 0) && entries().any(used)
+}
+
+/// A type that there is, which gives the size of a block.
+fn sysv(b: &mut Bytes<'_>, at: u64) -> bool {
+    (1..=3).contains(&b.le32(at + 4)) || (1..=3).contains(&b.be32(at + 4))
+}
+
+/// The sum over all its words is 0.
+fn rigid(b: &mut Bytes<'_>, at: u64) -> bool {
+    let words = b.be32(at + 4);
+    let sum = (0..u64::from(words)).take(128).fold(0u32, |sum, n| sum.wrapping_add(b.be32(at + 4 * n)));
+    (16..=128).contains(&words) && sum == 0
+}
+
+/// The sizes of a dictionary and of the contents: a power of two or one and a half of it; unknown, or below a petabyte.
+fn lzma(b: &mut Bytes<'_>, at: u64) -> bool {
+    let (dictionary, low, high) = (b.le32(at + 1), b.le32(at + 5), b.le32(at + 9));
+    let is_dictionary = dictionary.is_power_of_two() || (dictionary / 3 * 2).is_power_of_two() && dictionary % 3 == 0;
+    is_dictionary
+        && dictionary >= 4096
+        && ((low, high) == (u32::MAX, u32::MAX) || high < 1 << 18 && (low, high) != (0, 0))
 }
 
 /// The checksum over all its words is 0.

@@ -2,8 +2,8 @@
 
 use super::{Kind, Signature, contents, of_file};
 use crate::image::ImageSpec;
-use ordo_disk::Disk;
-use ordo_ondisk::partition::Partition;
+use ordo_disk::{Disk, FileOptions};
+use ordo_ondisk::partition::{Partition, Table, select};
 use ordo_rt::Rt;
 use std::fs::File;
 use std::io::Read;
@@ -25,43 +25,50 @@ impl NoVolume {
         NoVolume { is: is.into(), advice: advice.into() }
     }
 
-    /// The message for the place that was examined; `None` where nothing is known of it. `parts` are the partitions of
-    /// the disk.
-    pub(crate) fn of(rt: &Rt, spec: &ImageSpec, disk: &Rc<dyn Disk>, parts: &[Partition]) -> Option<NoVolume> {
+    /// The message for the place that was examined; `None` where nothing is known of it. `table` has the partitions on
+    /// `disk`.
+    pub(crate) fn of(rt: &Rt, spec: &ImageSpec, disk: &Rc<dyn Disk>, table: &Table) -> Option<NoVolume> {
         let whole = spec.part.is_none() && spec.offset.is_none();
         if let Ok(file) = File::open(&spec.path)
             && file.metadata().is_ok_and(|file| file.is_file())
             && whole
         {
             let (size, found, head) = of_file(&file).ok()?;
-            let first = found.first().map(|found| known(found, spec, rt, disk, parts));
+            let first = found.first().map(|found| known(found, spec, rt, disk, table));
             return first.or_else(|| unmarked(size, &head, file));
         }
-        contents(rt, disk).ok()?.first().map(|found| known(found, spec, rt, disk, parts))
+        let found = contents(rt, disk).ok()?;
+        found.first().map(|found| known(found, spec, rt, disk, table)).or_else(|| unknown_partition(rt, spec))
     }
 }
 
 /// The message for a disk with a signature.
-fn known(found: &Signature, spec: &ImageSpec, rt: &Rt, disk: &Rc<dyn Disk>, parts: &[Partition]) -> NoVolume {
+fn known(found: &Signature, spec: &ImageSpec, rt: &Rt, disk: &Rc<dyn Disk>, table: &Table) -> NoVolume {
     let name = found.name;
     match found.kind {
         Kind::Packed => NoVolume::new(format!("it is packed with {name}"), unpack(name, spec)),
         Kind::Archive => NoVolume::new(format!("it is a {name} archive"), "unpack it first: it may hold an image"),
-        Kind::Image => NoVolume::new(format!("it is a {name}"), serve(name, spec)),
-        Kind::Table => partitioned(name, rt, disk, parts),
+        Kind::Image => NoVolume::new(format!("it is {} {name}", article(name)), reach(name, spec)),
+        Kind::Table => partitioned(name, rt, disk, table),
+        Kind::Crypt if name.starts_with("GELI") => NoVolume::new(
+            format!("it holds {name}"),
+            "nothing on Linux opens that: attach it on FreeBSD (geli attach), and copy the disk that appears",
+        ),
         Kind::Crypt => NoVolume::new(format!("it holds {name}"), "open that first, and name the device below it"),
+        Kind::Member if name.starts_with("GEOM") => NoVolume::new(
+            format!("it is a {name}"),
+            "FreeBSD puts it together, and has a device for the whole; ordo scan searches this disk for volumes",
+        ),
         Kind::Member => {
             NoVolume::new(format!("it is a {name}"), "assemble the array or volume group, and name its device")
         }
         Kind::Log => NoVolume::new(format!("it is a {name}"), "name the volume that it belongs to"),
-        Kind::Swap => NoVolume::new(format!("it holds {name}"), "ordo mkfs --force overwrites it"),
-        Kind::Bsd => NoVolume::new(format!("it holds an {name}"), "this program does not read it; NetBSD does"),
-        Kind::Lfs => NoVolume::new(format!("it holds what is left of an {name}"), "ordo fsck says what is damaged"),
+        Kind::Swap => NoVolume::new(format!("it holds {name}"), "name the volume"),
+        Kind::Bsd | Kind::Lfs => {
+            NoVolume::new(format!("it holds what is left of an {name}"), "ordo fsck says what is damaged")
+        }
         Kind::Ufs => NoVolume::new(format!("it holds what is left of a {name}"), "ordo fsck may find a backup"),
-        Kind::FileSystem => NoVolume::new(
-            format!("it holds {name}"),
-            "mount(8) mounts it if the system supports it; ordo mkfs --force overwrites it",
-        ),
+        Kind::FileSystem => NoVolume::new(format!("it holds {name}"), "mount(8) mounts it if the system supports it"),
     }
 }
 
@@ -80,14 +87,31 @@ fn unpack(name: &str, spec: &ImageSpec) -> String {
         "bzip2" => "bzip2 -dc",
         "lz4" => "lz4 -dc",
         "lzip" => "lzip -dc",
+        "lzma" => "xz --format=lzma -dc",
         _ => "uncompress -c",
     };
     format!("unpack it first: {with} {} > plain.img", word(spec))
 }
 
+fn article(name: &str) -> &'static str {
+    if name.starts_with(['A', 'E']) { "an" } else { "a" }
+}
+
 /// How to reach the disk in an image that has a format of its own.
-fn serve(name: &str, spec: &ImageSpec) -> String {
+fn reach(name: &str, spec: &ImageSpec) -> String {
+    let path = word(spec);
     let format = match name {
+        "GEOM_UZIP image" => {
+            return format!(
+                "unpack it first, on FreeBSD: kldload geom_uzip; mdconfig -u 9 {path}; dd if=/dev/md9.uzip of=plain.img"
+            );
+        }
+        "EnCase image (E01)" | "EnCase image (Ex01)" => {
+            return format!("show its disk with: ewfmount {path} DIR, and name DIR/ewf1 instead");
+        }
+        "AFF image" => return format!("show its disk with: affuse {path} DIR, and name the file in DIR instead"),
+        "Android sparse image" => return format!("unpack it first: simg2img {path} plain.img"),
+        "qcow image" => "qcow",
         "qcow2 image" => "qcow2",
         "QED image" => "qed",
         "VMDK image" => "vmdk",
@@ -97,7 +121,6 @@ fn serve(name: &str, spec: &ImageSpec) -> String {
         "DMG image" => "dmg",
         _ => "parallels",
     };
-    let path = word(spec);
     // A disk that is opened for reading does not change, whoever asks.
     let nbd = format!("qemu-nbd -r -t -f {format} -k /tmp/disk.sock {path} &");
     format!(
@@ -106,24 +129,39 @@ fn serve(name: &str, spec: &ImageSpec) -> String {
     )
 }
 
-fn partitioned(name: &str, rt: &Rt, disk: &Rc<dyn Disk>, parts: &[Partition]) -> NoVolume {
+/// A disk with a table. Nothing here advises to write to it: what the table does not say may be somewhere on it.
+fn partitioned(name: &str, rt: &Rt, disk: &Rc<dyn Disk>, table: &Table) -> NoVolume {
+    let parts = &table.partitions;
     let named = parts.iter().take(MOST_NAMED).map(|part| {
         let held = ordo_disk::Slice::new(disk.clone(), part.start, part.len).map(|slice| {
             let slice: Rc<dyn Disk> = Rc::new(slice);
             contents(rt, &slice).ok().and_then(|found| found.first().map(|found| found.name))
         });
-        let held = held.ok().flatten().unwrap_or("nothing known");
-        format!("@{} ({held})", part.name)
+        format!("@{} ({}: {})", part.name, part.kind, held.ok().flatten().unwrap_or("nothing known"))
     });
     let named: Vec<_> = named.collect();
     let more = if parts.len() > MOST_NAMED { " and more" } else { "" };
-    match named.is_empty() {
-        true => NoVolume::new(format!("it has a {name} without partitions"), "ordo mkfs --force overwrites it"),
-        false => NoVolume::new(
-            format!("it has a {name} with {}{more}", named.join(", ")),
-            "ordo mkfs makes a volume in the partition that you name behind the image",
-        ),
+    let scan = "ordo scan searches the whole disk for volumes";
+    match (parts.is_empty(), table.refused.first()) {
+        (false, _) => NoVolume::new(format!("it has a {name} with {}{more}", named.join(", ")), scan),
+        (true, Some(refused)) => {
+            let why = format!("{}: {}", refused.name, refused.reason);
+            NoVolume::new(format!("it has a {name} with no partition that can be used ({why})"), scan)
+        }
+        (true, None) if table.is_read => NoVolume::new(format!("it has a {name} without partitions"), scan),
+        (true, None) => NoVolume::new(format!("it has {} {name}, which cannot be read here", article(name)), scan),
     }
+}
+
+/// A partition that was named and holds nothing known: what its table says of it.
+fn unknown_partition(rt: &Rt, spec: &ImageSpec) -> Option<NoVolume> {
+    let wanted = spec.part.as_ref()?;
+    let whole = ImageSpec { part: None, ..spec.clone() };
+    let disk = crate::image::open(rt, &whole, &FileOptions { read_only: true, ..FileOptions::default() }).ok()?;
+    let table = crate::image::partitions(rt, &disk).ok()?;
+    let Partition { name, kind, start, len, .. } = select(&table, wanted).ok()?;
+    let is = format!("it is partition {name} ({kind}), {len} bytes from byte {start} on, with nothing known in it");
+    Some(NoVolume::new(is, "ordo scan searches the whole disk for volumes"))
 }
 
 /// The message for a disk without a signature: empty, too small, or text.
@@ -139,7 +177,8 @@ fn unmarked(size: u64, head: &[u8], file: File) -> Option<NoVolume> {
     let mut first = Vec::new();
     let read = zeroes.read_to_end(&mut first).is_ok();
     if read && first.iter().all(|&byte| byte == 0) {
-        return Some(NoVolume::new("it begins with zeroes", "ordo mkfs makes a volume in it"));
+        let advice = "ordo mkfs makes a volume in it if it is new; ordo scan searches all of it for volumes";
+        return Some(NoVolume::new("it begins with zeroes", advice));
     }
     (size < 65536).then(|| NoVolume::new(format!("it is too short, {size} bytes"), "name the image itself"))
 }

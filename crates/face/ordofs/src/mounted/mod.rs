@@ -191,12 +191,14 @@ impl Mounted {
             false => journal::replayed(rt, located, notices).await?,
         };
         let (found, id) = (located.found.ufs()?.clone(), located.found.id());
-        let gate = ordo_ffs::may_write(&found, &opening);
+        let gate = ordo_ffs::may_write(&found, &opening)
+            .and_then(|()| ordo_ffs::is_whole(&found.superblock, located.disk.info().size));
         let lost = not_replayed.as_ref().filter(|_| read_only).map(ToString::to_string);
         let why_read_only = gate.as_ref().err().map(|why| journal::why(why, not_replayed)).filter(|_| !read_only);
         let unread_log = UnreadLog::of(&found.superblock);
         match (&why_read_only, found.copy) {
             (Some(why), _) => notices.tell(&Notice::ReadOnly(why.clone())),
+            (None, Copy::Unproven) => notices.tell(&Notice::HashWrong),
             (None, Copy::Backup(group)) => notices.tell(&Notice::FromCopy { group: group.0 }),
             (None, Copy::Primary) if read_only && !options.read_only => {
                 notices.tell(&Notice::ReadOnly("the disk is write-protected".into()));

@@ -52,7 +52,7 @@ pub enum ResizeError {
     #[error("the volume was not unmounted in order; run ordo fsck -p first")]
     Dirty,
     /// The primary superblock is damaged.
-    #[error("the superblock was found in a backup only; run ordo fsck -y first")]
+    #[error("its first superblock is damaged; run ordo fsck -p first, or -y where that does not repair it")]
     Backup,
     /// Something of the volume depends on its size, and is not changed here.
     #[error("the volume has {0}")]

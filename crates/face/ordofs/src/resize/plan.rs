@@ -220,6 +220,8 @@ impl Groups<'_> {
         }
         let ndir = cg.view().ndir();
         cg.rebuild_counts(ndir);
+        // A shorter cluster map ends earlier: nothing of the old one may stay behind it.
+        cg.clear_gaps();
         Ok(())
     }
 

@@ -124,7 +124,7 @@ pub enum TuneError {
     #[error("the volume was not unmounted in order; run ordo fsck -p first")]
     Dirty,
     /// The primary superblock is damaged.
-    #[error("the superblock was found in a backup only; run ordo fsck -y first")]
+    #[error("its first superblock is damaged; run ordo fsck -p first, or -y where that does not repair it")]
     Backup,
     /// Not a volume of FreeBSD.
     #[error("{what} is FreeBSD's, and the volume is of {dialect}")]

@@ -17,7 +17,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn bytes(&self, frag: FragNo, count: u32) -> Option<Vec<u8>> {
-        if !self.g.is_data_range(frag, count) {
+        if !self.g.is_readable_range(frag, count) {
             return None;
         }
         let mut bytes = vec![0; (count * self.g.fsize) as usize];

@@ -36,6 +36,7 @@ const SUPERBLOCK: &[Case] = &[
     case("SuperblockRestored", |v| v.put_u32(v.sb.at.0 + 1372, 0)),
     case("SuperblockRestored", |v| v.put_u32(v.sb.at.0 + 48, 12345)),
     ufs2("SuperblockHash", |v| v.put_u32(v.sb.at.0 + 1304, 1)),
+    ufs2("BackupHash", |v| v.put_u32(v.byte(v.g.cgsblock(Cgx(v.g.ncg - 1))).0 + 1304, 1)),
     case("SuperblockDiffers", |v| v.superblock(|sb| sb.fields.csaddr += 8)),
     case("SuperblockDiffers", |v| v.superblock(|sb| sb.fields.contigsumsize = 4)),
     case("BackupUnusable", |v| v.put_u32(v.byte(v.g.cgsblock(Cgx(v.g.ncg - 1))).0 + 1372, 0)),
@@ -72,7 +73,9 @@ const INODES: &[Case] = &[
     case("ShortLinkTail", |v| v.inode(LINK, |d| d.ib[2] = FragNo(7))),
     case("BadPointer", |v| v.inode(FILE, |d| d.db[0] = FragNo(1 << 30))),
     case("BadPointer", |v| v.inode(FILE, |d| d.db[0] = v.g.cgimin(Cgx(1)))),
-    case("BadPointer", |v| v.inode(FILE, |d| d.db[0] = d.db[0].plus(7))),
+    case("AcrossBlocks", |v| v.inode(FILE, |d| d.db[0] = d.db[0].plus(7))),
+    case("AcrossBlocks", |v| extend_big(v, FragNo(v.g.cgdmin(Cgx(2)).0 + 4))),
+    ufs2("AcrossBlocks", |v| v.inode(ATTRS, |d| (d.extsize, d.extb[0]) = (2000, d.extb[0].plus(7)))),
     case("BadPointer", |v| v.inode(BIG, |d| d.ib[0] = v.g.csaddr)),
     case("DuplicatePointer", |v| {
         let taken = v.get(BIG).db[3];
@@ -265,8 +268,8 @@ fn damaged_groups_are_found_and_repaired() {
 #[test]
 fn every_kind_of_finding_has_a_case() {
     let cases: Vec<&str> = [SUPERBLOCK, INODES, NAMES, GROUPS].into_iter().flatten().map(|case| case.finding).collect();
-    // These have tests of their own, below and in ordofs/tests (quotas.rs, snapshots.rs); the last holds those of
-    // log-structured volumes (lfs/kinds.rs).
+    // These have tests of their own, below, in superblocks.rs and in ordofs/tests (quotas.rs, snapshots.rs); the last
+    // holds those of log-structured volumes (lfs/kinds.rs).
     let apart = [
         "LostDirectories",
         "TooManyNames",
@@ -275,6 +278,8 @@ fn every_kind_of_finding_has_a_case() {
         "SnapshotUnlisted",
         "SnapshotDamaged",
         "SnapshotTwice",
+        "SuperblockForm",
+        "GroupGap",
         "Log",
     ];
     let missing: Vec<_> =

@@ -1,5 +1,6 @@
 //! Checks of whole volumes: real ones, built ones, and both of them damaged.
 
+mod across;
 mod campaign;
 mod common;
 mod hostile;
@@ -11,3 +12,4 @@ mod lfs;
 mod moved;
 mod repairs;
 mod suj;
+mod superblocks;

@@ -223,6 +223,13 @@ impl Volume {
         self.group(c, |bytes, layout| change(&mut CgMut::new(bytes, layout, endian).expect("a whole group")));
     }
 
+    /// The map of free fragments of a group.
+    pub(crate) fn map_of(&self, c: u32) -> Vec<u8> {
+        let mut bytes = vec![0; self.g.cgsize as usize];
+        self.disk.peek(self.g.byte(self.g.cgtod(Cgx(c))).0, &mut bytes);
+        cg::Cg::new(&bytes, CgLayout::computed(&self.g, Cgx(c)), self.g.endian).expect("a whole group").free().to_vec()
+    }
+
     /// Changes the superblock, and gives it its check hash.
     pub(crate) fn superblock(&self, change: impl FnOnce(&mut Superblock)) {
         let mut bytes = vec![0; 8192];
