@@ -191,6 +191,8 @@ pub(crate) enum Role {
     /// `mount.ordo` and `mount.fuse.ordo`: a helper of mount(8). Also `ordo IMAGE DIR`, to which mount.fuse3 translates
     /// `mount -t fuse.ordo`.
     Mount,
+    /// `umount.fuse.ordo`: a helper of umount(8), which does not wait by itself.
+    Umount,
 }
 
 impl Role {
@@ -204,6 +206,7 @@ impl Role {
         let with = |command: &str| [&[called.clone(), command.into()], rest].concat();
         match name {
             _ if name.starts_with(b"mount.") => (Role::Mount, with_own_flags(with("mount"))),
+            _ if name.starts_with(b"umount.") => (Role::Umount, with_umount_flags(with("umount"))),
             _ if name.starts_with(b"fsck.") && *rest == ["-V"] => {
                 (Role::Ordo, vec![called.clone(), "--version".into()])
             }
@@ -224,7 +227,7 @@ impl Role {
         match self {
             Role::Ordo => 2,
             Role::Fsck | Role::Mkfs => 16,
-            Role::Mount => 1,
+            Role::Mount | Role::Umount => 1,
         }
     }
 
@@ -233,7 +236,7 @@ impl Role {
         match self {
             Role::Ordo => 3,
             Role::Fsck | Role::Mkfs => 8,
-            Role::Mount => 32,
+            Role::Mount | Role::Umount => 32,
         }
     }
 }
@@ -265,6 +268,26 @@ fn with_own_flags(arguments: Vec<OsString>) -> Vec<OsString> {
     own
 }
 
+/// A helper of umount(8) gets `DIR -f -l -n -r -v -N NAMESPACE -t TYPE`. What has no meaning here is left out; of `-f`
+/// and `-l` the first does what both do.
+fn with_umount_flags(arguments: Vec<OsString>) -> Vec<OsString> {
+    let (mut own, mut force, mut lazy) = (Vec::new(), false, false);
+    let mut rest = arguments.into_iter();
+    while let Some(argument) = rest.next() {
+        match argument.as_bytes() {
+            b"-t" | b"-N" => drop(rest.next()),
+            flags if is_flags(flags) => {
+                force |= flags.contains(&b'f');
+                lazy |= flags.contains(&b'l');
+            }
+            _ => own.push(argument),
+        }
+    }
+    own.extend(force.then(|| OsString::from("--force")));
+    own.extend((lazy && !force).then(|| OsString::from("--lazy")));
+    own
+}
+
 /// mount.fuse3 appends `dev` and `suid` to the options unless `nodev` and `nosuid` are among them. The user has not
 /// requested the appended options; those before them may come from the user.
 fn without_added_options(mut arguments: Vec<OsString>) -> Vec<OsString> {
@@ -283,7 +306,7 @@ fn without_added_options(mut arguments: Vec<OsString>) -> Vec<OsString> {
 
 fn is_flags(argument: &[u8]) -> bool {
     argument.split_first().is_some_and(|(dash, flags)| {
-        *dash == b'-' && !flags.is_empty() && flags.iter().all(|flag| b"sfnvrw".contains(flag))
+        *dash == b'-' && !flags.is_empty() && flags.iter().all(|flag| b"sfnvrwl".contains(flag))
     })
 }
 
@@ -325,6 +348,9 @@ mod tests {
         assert_eq!(role("/sbin/fsck.ordo -a -C0 x"), (Role::Fsck, "/sbin/fsck.ordo fsck -a -C0 x".into()));
         assert_eq!(role("fsck.ordo -V"), (Role::Ordo, "fsck.ordo --version".into()));
         assert_eq!(role("mkfs.ordo x"), (Role::Mkfs, "mkfs.ordo mkfs x".into()));
+        let helper = "/sbin/umount.fuse.ordo /mnt -n -vfl -t fuse.ordo";
+        assert_eq!(role(helper), (Role::Umount, "/sbin/umount.fuse.ordo umount /mnt --force".into()));
+        assert_eq!(role("umount.ordo /mnt -l"), (Role::Umount, "umount.ordo umount /mnt --lazy".into()));
         let helper = "/sbin/mount.fuse.ordo x /mnt -n -sv -o ro,user -t fuse.ordo";
         assert_eq!(role(helper), (Role::Mount, "/sbin/mount.fuse.ordo mount x /mnt --sloppy -o ro,user".into()));
         assert_eq!(role("ordo no.img / -o rw"), (Role::Mount, "ordo mount no.img / -o rw".into()));

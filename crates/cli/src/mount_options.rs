@@ -3,10 +3,10 @@
 use crate::image::kept;
 use crate::out::usage;
 use crate::size;
-use ordo_fuse::TransportChoice;
+use ordo_fuse::{Remount, TransportChoice};
 use ordofs::{LOG_SCHEME, Limits, MountOptions, QuotaLimits, schemes};
 use rustix::process::{Resource, getrlimit};
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 
 /// The parsed options of a mount.
 #[derive(Debug, Clone)]
@@ -25,6 +25,17 @@ pub(crate) struct Wanted {
     pub(crate) xattr: bool,
     pub(crate) offset: Option<u64>,
     pub(crate) snapshot: Option<&'static str>,
+    /// The user and group as whom the server runs once the volume is open.
+    pub(crate) run_as: Option<(u32, u32)>,
+    /// `nosuid`, `nodev` were said.
+    refused: Refused,
+}
+
+/// See [`Wanted`].
+#[derive(Debug, Clone, Copy, Default)]
+struct Refused {
+    suid: bool,
+    dev: bool,
 }
 
 /// The smallest cache with which every call works, in bytes.
@@ -134,6 +145,7 @@ pub(crate) const KNOWN: &[Known] = &[
     known("uid", Takes::Any),
     known("gid", Takes::Any),
     known("umask", Takes::Any),
+    known("runas", Takes::Any),
     known("offset", Takes::Any),
     known("snapshot", Takes::Any),
     known("allocinit", Takes::OneOf(&["none", "dirs", "all"])),
@@ -168,6 +180,8 @@ impl Wanted {
             xattr: true,
             offset: None,
             snapshot: None,
+            run_as: None,
+            refused: Refused::default(),
         };
         for list in lists {
             for option in ordofs::split_options(&list.to_string_lossy()) {
@@ -187,9 +201,28 @@ impl Wanted {
         if wanted.acl && !wanted.xattr {
             return Err(usage("mount options acl and xattr=off: access control lists are extended attributes"));
         }
+        if wanted.run_as.is_some() && !wanted.kernel.allow_other {
+            return Err(usage("mount option runas: add allow_other, or nobody but that user could use the mount"));
+        }
+        wanted.kernel.owner = wanted.run_as;
         wanted.kernel.read_only = wanted.volume.read_only;
         wanted.kernel.noatime = wanted.volume.noatime;
         Ok(wanted)
+    }
+
+    /// Obeys `suid` and `dev` in lists that did not arrive, unless those that did refuse them.
+    pub(crate) fn trust_as_asked(&mut self, lists: &[OsString]) {
+        for list in lists {
+            for option in list.to_string_lossy().split(',') {
+                match option {
+                    "suid" => self.kernel.suid = !self.refused.suid,
+                    "nosuid" => self.kernel.suid = false,
+                    "dev" => self.kernel.dev = !self.refused.dev,
+                    "nodev" => self.kernel.dev = false,
+                    _ => {}
+                }
+            }
+        }
     }
 
     fn flag(&mut self, name: &str) -> bool {
@@ -205,9 +238,9 @@ impl Wanted {
             "dirsync" => kernel.dirsync = true,
             "noexec" => kernel.noexec = true,
             "suid" => kernel.suid = true,
-            "nosuid" => kernel.suid = false,
+            "nosuid" => (kernel.suid, self.refused.suid) = (false, true),
             "dev" => kernel.dev = true,
-            "nodev" => kernel.dev = false,
+            "nodev" => (kernel.dev, self.refused.dev) = (false, true),
             _ if volume.set_option(name, None).is_some() => {}
             _ => return name.starts_with("x-") || name.starts_with("X-") || SWALLOWED.contains(&name),
         }
@@ -240,6 +273,7 @@ impl Wanted {
             }
             "uid" => self.uid = Some(number().or_else(|_| user(value)).map_err(wrong)?),
             "gid" => self.gid = Some(number().or_else(|_| group(value)).map_err(wrong)?),
+            "runas" => self.run_as = Some(run_as(value).map_err(wrong)?),
             "umask" => {
                 let mask = u16::from_str_radix(value, 8).ok().filter(|mask| *mask <= 0o777);
                 self.umask = mask.ok_or_else(|| wrong("must be octal, 0 to 777".into()))?;
@@ -283,10 +317,39 @@ fn group(name: &str) -> Result<u32, String> {
     found.map(|group| group.gid.as_raw()).ok_or_else(|| "neither a number nor a group of this system".into())
 }
 
-fn unknown(name: &str, option: &str) -> String {
-    if name == "remount" {
-        return "mount options of a mount are changed with mount -o remount,ro DIR, or remount,rw".into();
+/// A user, and his group on this system; or two numbers.
+fn run_as(value: &str) -> Result<(u32, u32), String> {
+    if let Some((user, group)) = value.split_once(':')
+        && let (Ok(user), Ok(group)) = (user.parse(), group.parse())
+    {
+        return Ok((user, group));
     }
+    let found = nix::unistd::User::from_name(value).map_err(|errno| errno.to_string())?;
+    let found = found.ok_or("no user of this system; packages make the user ordo with systemd-sysusers")?;
+    Ok((found.uid.as_raw(), found.gid.as_raw()))
+}
+
+/// What `remount` in option lists asks for; `None` without it. The rest of a line of fstab comes with it, and says how
+/// the server was started: only what a mount can change is looked at.
+pub(crate) fn remount<'a>(lists: impl IntoIterator<Item = &'a OsStr>) -> Option<Remount> {
+    let (mut change, mut is_one) = (Remount::default(), false);
+    for list in lists {
+        for option in list.to_string_lossy().split(',') {
+            match option {
+                "remount" => is_one = true,
+                "ro" | "rw" => change.read_only = Some(option == "ro"),
+                "suid" | "nosuid" => change.nosuid = Some(option == "nosuid"),
+                "dev" | "nodev" => change.nodev = Some(option == "nodev"),
+                "exec" | "noexec" => change.noexec = Some(option == "noexec"),
+                "atime" | "noatime" => change.noatime = Some(option == "noatime"),
+                _ => {}
+            }
+        }
+    }
+    is_one.then_some(change)
+}
+
+fn unknown(name: &str, option: &str) -> String {
     let known = KNOWN.iter().map(|known| known.name).chain(SWALLOWED);
     format!("unknown mount option {option:?}{}; ordo mount --help lists them", meant(name, known))
 }
@@ -324,7 +387,6 @@ mod tests {
         assert!(said("noatim").contains("did you mean \"noatime\""), "{}", said("noatim"));
         assert!(said("scheme=softupdate").contains("did you mean \"softupdates\""));
         assert!(!said("zzz").contains("did you mean"));
-        assert!(said("remount,ro").contains("mount -o remount"));
     }
 
     #[test]
@@ -339,6 +401,28 @@ mod tests {
                 }),
             }
         }
+    }
+
+    #[test]
+    fn a_remount_is_known_among_the_options_of_its_line() {
+        let of = |list| remount([OsStr::new(list)]);
+        assert_eq!(of("ro,nosuid,scheme=sync"), None);
+        let change = of("rw,nosuid,scheme=sync,user_id=0,remount").unwrap();
+        assert_eq!(change, Remount { read_only: Some(false), nosuid: Some(true), ..Remount::default() });
+        assert_eq!(of("ro,remount,rw,ro").unwrap().read_only, Some(true));
+    }
+
+    #[test]
+    fn what_mount_does_not_pass_on_is_obeyed_unless_it_is_refused() {
+        let trusts = |came: &str, asked: &str| {
+            let mut wanted = parse(came).unwrap();
+            wanted.trust_as_asked(&[asked.into()]);
+            (wanted.kernel.suid, wanted.kernel.dev)
+        };
+        assert_eq!(trusts("rw", "suid,dev,noauto"), (true, true));
+        assert_eq!(trusts("rw", "defaults"), (false, false), "silence trusts nothing");
+        assert_eq!(trusts("rw,nosuid,nodev", "suid,user"), (false, false));
+        assert_eq!(trusts("rw,nodev", "suid,nodev"), (true, false));
     }
 
     #[test]

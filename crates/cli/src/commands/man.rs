@@ -18,7 +18,8 @@ pub(crate) struct Args {
 }
 
 /// The helpers that other programs call, and the command that each of them is.
-const HELPERS: [(&str, &str); 3] = [("mount.ordo", "mount"), ("mkfs.ordo", "mkfs"), ("fsck.ordo", "fsck")];
+const HELPERS: [(&str, &str); 4] =
+    [("mount.ordo", "mount"), ("umount.ordo", "umount"), ("mkfs.ordo", "mkfs"), ("fsck.ordo", "fsck")];
 
 /// Writes `ordo.8`, `ordo-COMMAND.8`, and so on down, the helpers' pages, `ordo-schemes.7` and `ordo-images.5`.
 pub(crate) fn run(args: &Args) -> Outcome {

@@ -1,8 +1,9 @@
 //! `ordo mount`
 
+use crate::asked;
 use crate::image::{self, Start};
 use crate::messages::Messages;
-use crate::mount_options::Wanted;
+use crate::mount_options::{Wanted, remount};
 use crate::out::{Outcome, Status, describe, usage};
 use crate::text;
 use anyhow::{Context, anyhow};
@@ -51,7 +52,11 @@ Options (-o), between commas:
   sync, dirsync           each write, or each change of a directory, is durable when it returns
   allow_other             other users may use the mount; permissions are always checked
   uid=, gid=, umask=      show every file with this owner and group, and without these permissions
-  suid, dev               honour set-user-id files, or device files (root only; default: neither)
+  suid, dev               honour set-user-id files, or device files (root only; default: neither). In
+                          fstab and with mount(8), too
+  runas=USER, runas=UID:GID
+                          with allow_other: once the volume is open and mounted, the server has only
+                          the rights of this user (root only)
   noexec                  programs on the volume cannot be run
   offset=BYTES            where the volume starts in the image
   snapshot=NAME           a snapshot of the volume, by path, or by name in /.snap; read-only
@@ -83,9 +88,10 @@ Examples:
   ordo mount disk.img /mnt
   ordo mount -o ro,scheme=sync disk.img@s1a /mnt
   ordo mount -o scheme=wafs,log=/dev/vdb,logmode=group disk.img /mnt
-  /etc/fstab, with mount.ordo linked to ordo in /sbin:
-    /srv/disk.img  /mnt  ordo  scheme=sync,nofail,x-systemd.requires-mounts-for=/srv  0  0
-  by hand: mount -t ordo disk.img /mnt";
+  mount -o remount,ro /mnt
+  /etc/fstab, with mount.fuse.ordo and umount.fuse.ordo linked to ordo in /sbin:
+    /srv/disk.img  /mnt  fuse.ordo  scheme=sync,nofail,x-systemd.requires-mounts-for=/srv  0  0
+  by hand: mount -t fuse.ordo disk.img /mnt";
 
 /// Mounts a volume; returns when the mount is usable
 #[derive(Debug, clap::Args)]
@@ -113,12 +119,19 @@ pub(crate) struct Args {
 
 /// Mounts, and serves the mount in this process or in a background process.
 pub(crate) fn run(args: &Args) -> Outcome {
+    if let Some(change) = remount(args.options.iter().map(OsString::as_os_str)) {
+        if !args.fake {
+            ordo_fuse::remount(&args.dir, &change)?;
+        }
+        return Ok(Status::DONE);
+    }
     // As findmnt(8) shows it: a relative name says nothing to who stands elsewhere.
     let source = match args.image.exists() {
         true => std::path::absolute(&args.image).unwrap_or_else(|_| args.image.clone()),
         false => args.image.clone(),
     };
-    let wanted = Wanted::parse(source.as_os_str(), args.options.iter().map(OsString::as_os_str), args.sloppy)?;
+    let mut wanted = Wanted::parse(source.as_os_str(), args.options.iter().map(OsString::as_os_str), args.sloppy)?;
+    wanted.trust_as_asked(&asked::lists(&args.dir.canonicalize().unwrap_or_else(|_| args.dir.clone())));
     // Checked before the volume is marked as in use.
     wanted.transport.available()?;
     let start =
@@ -198,6 +211,12 @@ fn serve(
         Ok(session) => session,
         Err(error) => return unused(mounted, error.into()),
     };
+    if let Some((user, group)) = wanted.run_as
+        && let Err(why) = give_up_rights(user, group)
+    {
+        drop(session);
+        return unused(mounted, anyhow!("runas={user}:{group}: {why}"));
+    }
     let (complain, patience) = (messages.clone(), messages.clone());
     let options = ServeOptions {
         transport: wanted.transport,
@@ -242,6 +261,15 @@ fn serve(
         lease.end(written.as_ref().err().map_or(Ok(()), |why| Err(why.as_str())));
     }
     Ok(if written.is_ok() { Status::DONE } else { Status(3) })
+}
+
+/// From now on this process, all of its threads, has the rights of a user without any. Disk and device are open, and
+/// whoever sends the server astray by what is on the disk gets no further than that.
+fn give_up_rights(user: u32, group: u32) -> nix::Result<()> {
+    let (user, group) = (nix::unistd::Uid::from_raw(user), nix::unistd::Gid::from_raw(group));
+    nix::unistd::setgroups(&[])?;
+    nix::unistd::setresgid(group, group, group)?;
+    nix::unistd::setresuid(user, user, user)
 }
 
 /// What is said when a volume that was unmounted cannot be closed for a while.

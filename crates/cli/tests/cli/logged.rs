@@ -91,6 +91,7 @@ fn a_served_log_takes_many_clients_until_a_signal() {
 }
 
 /// What is wrong with the place of a log in a stream is said without a server.
+#[cfg(feature = "nats")]
 #[test]
 fn a_stream_that_cannot_be_is_refused_with_the_reason() {
     let scratch = Scratch::new();
@@ -107,6 +108,15 @@ fn a_stream_that_cannot_be_is_refused_with_the_reason() {
     assert!(fails(3, ordo(["wafs", "follow", image, log])).contains("no stream"));
     let even = ordo(["wafs", "mkfs", "--size", "1M", "--replicas", "2", "nats://127.0.0.1:1/LOG"]);
     assert!(fails(2, even).contains("an odd number"));
+}
+
+/// A program without the client says so, and how to get one that has it.
+#[cfg(not(feature = "nats"))]
+#[test]
+fn a_stream_needs_a_program_that_was_built_with_its_client() {
+    for command in ["info", "scan"] {
+        assert!(fails(3, ordo(["wafs", command, "nats://127.0.0.1:1/LOG"])).contains("--features nats"), "{command}");
+    }
 }
 
 #[test]

@@ -18,6 +18,7 @@ mod inside;
 mod interrupted;
 mod killed;
 mod labels;
+mod leased;
 mod log_structured;
 mod logged;
 mod mounted;

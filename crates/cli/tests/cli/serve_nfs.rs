@@ -4,7 +4,7 @@
 //! The client here is a socket and the types of `nfs3_types`; libnfs's tools, where they are installed, are the second.
 
 use crate::common::{Scratch, fails, ok, ordo, serving};
-use nfs3_types::mount::{dirpath, mountres3};
+use nfs3_types::mount::{dirpath, mountres3, mountstat3};
 use nfs3_types::nfs3::*;
 use nfs3_types::xdr_codec::{Opaque, Pack, Unpack};
 use nfs3_types::{mount, nfs3};
@@ -22,7 +22,8 @@ struct Server {
 
 impl Server {
     fn start(image: &str, more: &[&str]) -> Server {
-        let mut all = vec!["serve", "nfs", image, "--listen", "127.0.0.1:0", "--squash", "none"];
+        let key = format!("{image}.key");
+        let mut all = vec!["serve", "nfs", image, "--listen", "127.0.0.1:0", "--squash", "none", "--key", &key];
         all.extend(more);
         let (child, url) = serving(all);
         let address = url.strip_prefix("nfs://").unwrap().trim_end_matches('/').to_owned();
@@ -95,11 +96,24 @@ impl Client {
     }
 
     fn root(&mut self) -> nfs_fh3 {
-        let record = self.record(mount::PROGRAM, 1, &dirpath(Opaque::borrowed(b"/")));
+        self.mount(b"/").unwrap()
+    }
+
+    fn mount(&mut self, path: &[u8]) -> Result<nfs_fh3, mountstat3> {
+        let record = self.record(mount::PROGRAM, 1, &dirpath(Opaque::borrowed(path)));
         self.stream.write_all(&record).unwrap();
         match result::<mountres3<'static>>(&self.reply().unwrap()) {
-            mountres3::Ok(found) => nfs_fh3 { data: Opaque::owned(found.fhandle.0.to_vec()) },
-            mountres3::Err(status) => panic!("{status}"),
+            mountres3::Ok(found) => Ok(nfs_fh3 { data: Opaque::owned(found.fhandle.0.to_vec()) }),
+            mountres3::Err(status) => Err(status),
+        }
+    }
+
+    fn mkdir(&mut self, dir: &nfs_fh3, name: &[u8], mode: u32) -> nfs_fh3 {
+        let attributes = sattr3 { mode: Nfs3Option::Some(mode), ..sattr3::default() };
+        let args = MKDIR3args { where_: entry(dir, name), attributes };
+        match self.call(NFS_PROGRAM::NFSPROC3_MKDIR, &args) {
+            MKDIR3res::Ok(made) => made.obj.unwrap(),
+            MKDIR3res::Err((status, _)) => panic!("{status}"),
         }
     }
 
@@ -234,6 +248,47 @@ fn restarted(image: &str, options: &[&str]) -> Server {
         assert!(matches!(ordo(["fsck", "-p", image]).status.code(), Some(0 | 1)));
     }
     Server::start(image, options)
+}
+
+#[test]
+fn what_is_in_a_closed_directory_is_reached_neither_by_a_path_nor_by_a_handle_that_was_made_up() {
+    for scheme in [Some("softupdates"), None] {
+        let scratch = Scratch::new();
+        let (image, options) = volume(&scratch, scheme);
+        let server = Server::start(&image, &options);
+        let (mut owner, mut other) = (server.client(), server.client());
+        other.uid = 1000;
+        let root = owner.root();
+        let private = owner.mkdir(&root, b"private", 0o700);
+        let sub = owner.mkdir(&private, b"sub", 0o755);
+        let file = owner.create(&sub, b"file").unwrap();
+        owner.write(&file, 0, b"secret", stable_how::FILE_SYNC).unwrap();
+        assert_eq!(owner.mount(b"/private/sub").as_ref(), Ok(&sub));
+        assert!(matches!(other.mount(b"/private/sub"), Err(mountstat3::MNT3ERR_ACCES)));
+        assert!(
+            matches!(other.mount(b"/private/none"), Err(mountstat3::MNT3ERR_ACCES)),
+            "which names there are is not said"
+        );
+        assert!(other.mount(b"/private").is_ok(), "as a LOOKUP would give it");
+        assert_eq!(other.lookup(&private, b"sub").map(drop), Err(nfsstat3::NFS3ERR_ACCES));
+        // Behind the mark: the volume, the number, the generation.
+        let known = other.root().data.to_vec();
+        let says = |ino: u64, generation: u32| [&ino.to_be_bytes()[..], &generation.to_be_bytes()].concat();
+        for (ino, generation) in (0..300).flat_map(|ino| [1, 2, 3].map(|generation| (ino, generation))) {
+            let mut made_up = known.clone();
+            made_up[12..24].copy_from_slice(&says(ino, generation));
+            let made_up = nfs_fh3 { data: Opaque::owned(made_up) };
+            assert!(other.attributes(&made_up).is_err() || made_up.data.to_vec() == known, "{scheme:?}: {ino}");
+        }
+        // With another key handles are no good, and nobody is told more than that.
+        server.stop();
+        let server = Server::start(&image, &[&options[..], &["--read-only"]].concat());
+        assert_eq!(server.client().read(&file).as_deref(), Ok(&b"secret"[..]), "after a restart it is good");
+        drop(server);
+        std::fs::remove_file(format!("{image}.key")).unwrap();
+        let server = Server::start(&image, &[&options[..], &["--read-only"]].concat());
+        assert_eq!(server.client().read(&file), Err(nfsstat3::NFS3ERR_STALE));
+    }
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::net::Shutdown;
 use std::sync::{Arc, mpsc};
 
 use ordo_disk::{Block, nbd_proto as proto};
+use ordo_sockets::{Stalls, Stream, Watched};
 
 use crate::REQUEST_MOST;
 use crate::export::Description;
@@ -12,8 +13,6 @@ use crate::handshake;
 use crate::jobs::{Bounds, Job, Jobs, Session};
 use crate::reply::Reply;
 use crate::request::Request;
-use crate::stall::{Stall, Stalls, Watched};
-use crate::stream::Stream;
 
 /// Serves one client until it leaves, breaks the protocol, or the server stops.
 pub(crate) fn attend(
@@ -25,20 +24,22 @@ pub(crate) fn attend(
 ) -> io::Result<()> {
     let Some(session) = handshake::shake_hands(&mut stream, export, name)? else { return Ok(()) };
     let (answer, replies) = mpsc::channel::<Reply>();
-    let mut sending = stream.try_clone()?;
-    let stall = stalls.writing.clone();
+    let bounds = Arc::new(Bounds::default());
+    let (mut sending, stall, room) = (stream.try_clone()?, stalls.writing.clone(), bounds.clone());
     let sender = std::thread::Builder::new().name("ordo-nbd-reply".into()).spawn(move || {
-        for reply in &replies {
-            if reply.send(&mut Watched(&mut sending, &stall)).is_err() {
-                // The reading thread learns it; what still comes is dropped, so that its room is free.
-                sending.shutdown(Shutdown::Both);
-                return replies.into_iter().for_each(drop);
-            }
+        // Each reply is dropped here, sent or not: its room is free before the next one is waited for.
+        let lost = replies.iter().any(|reply| reply.send(&mut Watched(&mut sending, &stall)).is_err());
+        if lost {
+            // The reading thread learns it wherever it waits: for the client, or for room.
+            room.close();
+            sending.shutdown(Shutdown::Both);
+            replies.into_iter().for_each(drop);
         }
     })?;
-    let outcome = read_all(&mut stream, session, export, jobs, answer, &stalls.reading);
+    let outcome = read_all(&mut stream, session, export, jobs, answer, (stalls, &bounds));
     if outcome.is_err() {
         // What follows cannot be understood, and replies to a client like that are worth nothing.
+        bounds.close();
         stream.shutdown(Shutdown::Both);
     }
     // Ends when the last job has answered.
@@ -53,17 +54,18 @@ fn read_all(
     export: &Description,
     jobs: &Jobs,
     answer: mpsc::Sender<Reply>,
-    stall: &Stall,
+    (stalls, bounds): (&Stalls, &Arc<Bounds>),
 ) -> io::Result<()> {
-    let bounds = Arc::new(Bounds::default());
+    let stall = &stalls.reading;
     while let Some(request) = Request::receive(stream, stall)? {
+        stalls.has_asked();
         if request.command == proto::CMD_DISC {
             return Ok(());
         }
         if request.has_data() && request.len > REQUEST_MOST {
             return Err(io::Error::other(format!("a write of {} bytes; the most are {REQUEST_MOST}", request.len)));
         }
-        let room = bounds.take(request.weight());
+        let Some(room) = bounds.take(request.weight()) else { return Ok(()) };
         let data = if request.has_data() {
             receive(&mut Watched(stream, stall), request.len, export.piece)?
         } else {

@@ -7,12 +7,12 @@ use std::io::{self, Read, Write};
 use std::time::{Duration, Instant};
 
 use ordo_disk::nbd_proto as proto;
+use ordo_sockets::Stream;
 
 use crate::REQUEST_MOST;
 use crate::export::Description;
 use crate::jobs::Session;
 use crate::reply::CONTEXT;
-use crate::stream::Stream;
 
 /// How long a client may take.
 const PATIENCE: Duration = Duration::from_secs(30);

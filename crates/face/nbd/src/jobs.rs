@@ -40,11 +40,19 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// The jobs that the executor has not begun.
 pub(crate) type Jobs = Inbox<Job>;
 
-/// What is under way for one connection (serving-3).
+/// What is under way for one connection (serving-3), and whether its client is gone.
 #[derive(Default)]
 pub(crate) struct Bounds {
-    used: Mutex<(u32, u64)>,
+    used: Mutex<Used>,
     freed: Condvar,
+}
+
+#[derive(Default)]
+struct Used {
+    requests: u32,
+    bytes: u64,
+    /// Nobody takes replies any more.
+    gone: bool,
 }
 
 /// A part of the bounds, given back when this is dropped.
@@ -54,21 +62,39 @@ pub(crate) struct Room {
 }
 
 impl Bounds {
-    /// Waits until a request of so many bytes has room. It has room at the latest when it is alone.
-    pub(crate) fn take(self: &Arc<Self>, bytes: u64) -> Room {
-        let mut used = lock(&self.used);
-        while used.0 >= REQUESTS_MOST || used.0 > 0 && used.1 + bytes > BYTES_MOST {
-            used = self.freed.wait(used).unwrap_or_else(PoisonError::into_inner);
+    /// Waits until a request of so many bytes has room. It has room at the latest when it is alone. `None`: the client
+    /// is gone, and what it has asked for is of no use.
+    pub(crate) fn take(self: &Arc<Self>, bytes: u64) -> Option<Room> {
+        let full = |used: &mut Used| {
+            !used.gone && (used.requests >= REQUESTS_MOST || used.requests > 0 && used.bytes + bytes > BYTES_MOST)
+        };
+        let waited = self.freed.wait_while(lock(&self.used), full);
+        let mut used = waited.unwrap_or_else(PoisonError::into_inner);
+        if used.gone {
+            return None;
         }
-        *used = (used.0 + 1, used.1 + bytes);
-        Room { of: self.clone(), bytes }
+        (used.requests, used.bytes) = (used.requests + 1, used.bytes + bytes);
+        Some(Room { of: self.clone(), bytes })
+    }
+
+    /// The client is gone. Who waits for room learns it at once.
+    pub(crate) fn close(&self) {
+        lock(&self.used).gone = true;
+        self.freed.notify_all();
+    }
+}
+
+impl Room {
+    /// The client that asked is gone.
+    pub(crate) fn is_for_nobody(&self) -> bool {
+        lock(&self.of.used).gone
     }
 }
 
 impl Drop for Room {
     fn drop(&mut self) {
         let mut used = lock(&self.of.used);
-        *used = (used.0 - 1, used.1 - self.bytes);
-        self.of.freed.notify_one();
+        (used.requests, used.bytes) = (used.requests - 1, used.bytes - self.bytes);
+        self.of.freed.notify_all();
     }
 }

@@ -10,8 +10,10 @@
 //! serving-3. *A client costs only its connection.* Nothing that a client announces is allocated before it has
 //!     arrived; what is under way for one connection is bounded, and so is the number of connections. A client that
 //!     breaks the protocol, or is gone, loses its connection and nothing else. One that stops in the middle of a
-//!     request, or takes no replies, loses its place to the next client when there is no other.
-//! serving-4. A request that was read is carried out to its end, whether or not its client still waits.
+//!     request, takes no replies, or asks nothing after its handshake, loses its place to the next client when there is
+//!     no other. What it had is free when it is gone: a reply gives its room back before anything waits for room.
+//! serving-4. A change or a flush that was read is carried out to its end, whether or not its client still waits. What
+//!     only answers, and has not begun, is not carried out for a client that is gone: others wait for the disk.
 //! serving-5. What the server cannot do is refused, never done halfway: a range beyond the end, an unknown flag, a
 //!     change of a read-only export, a fast zeroing that would be slow.
 #![forbid(unsafe_code)]
@@ -26,15 +28,13 @@ mod jobs;
 mod reply;
 mod request;
 mod server;
-mod stall;
-mod stream;
 mod whole;
 mod work;
 
 pub use export::{Description, Export, Extent, Failure};
 pub use inside::Inside;
-pub use server::{Server, ServerOptions, Stopper};
-pub use stream::{Address, Listener};
+pub use ordo_sockets::{Address, Listener, Stopper};
+pub use server::{Server, ServerOptions, url};
 pub use whole::Whole;
 
 /// The longest read or write of one request, in bytes; the protocol's own default.

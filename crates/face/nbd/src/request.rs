@@ -3,10 +3,10 @@
 use std::io::{self, Read};
 
 use ordo_disk::nbd_proto as proto;
+use ordo_sockets::{Stall, Watched};
 
 use crate::REQUEST_MOST;
 use crate::export::{Description, Failure};
-use crate::stall::{Stall, Watched};
 
 /// A request's header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,6 +53,11 @@ impl Request {
 
     pub(crate) fn has(&self, flag: u16) -> bool {
         self.flags & flag != 0
+    }
+
+    /// It only answers: nothing is changed, and nothing made durable.
+    pub(crate) fn only_answers(&self) -> bool {
+        matches!(self.command, proto::CMD_READ | proto::CMD_BLOCK_STATUS)
     }
 
     /// Whether data follows the header.

@@ -32,6 +32,9 @@ impl<E: Export> Served<E> {
     /// Carries the job out, and sends its reply. If the client is gone, nobody waits for that.
     pub(crate) async fn carry_out(self: Rc<Self>, job: Job) {
         let Job { request, data, session, answer, room } = job;
+        if request.only_answers() && room.is_for_nobody() {
+            return;
+        }
         let outcome = match request.check(&self.description, session.contexts) {
             Ok(()) => self.act(&request, data).await,
             Err(refused) => Err(refused),

@@ -86,8 +86,8 @@ impl Served {
     fn start(begins: u64, bytes: Vec<u8>, tells: bool) -> Served {
         let (dir, read) = (tempfile::tempdir().unwrap(), Arc::new(AtomicU64::new(0)));
         let listener = Listener::bind(&Address::Unix(dir.path().join("socket"))).unwrap();
-        let url = listener.address().url("disk");
-        let server = Server::new(listener, ServerOptions { name: "disk".into(), complain: Arc::new(|_| ()) });
+        let url = ordo_nbd::url(listener.address(), "disk");
+        let server = Server::new(listener, ServerOptions { name: "disk".into(), complain: Arc::new(|_| ()) }).unwrap();
         let (stopper, count) = (server.stopper(), read.clone());
         let serve = move || server.run(&Rt::real_time(), Sparse { begins, bytes, tells, read: count }).unwrap();
         Served { url, read, stopper, thread: Cell::new(Some(std::thread::spawn(serve))), _dir: dir }

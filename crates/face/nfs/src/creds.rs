@@ -63,6 +63,11 @@ impl Creds {
         }
     }
 
+    /// All of it, as bytes: two that differ have others.
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        [self.uid, self.gid].iter().chain(&self.groups).flat_map(|id| id.to_be_bytes()).collect()
+    }
+
     pub(crate) fn is_root(&self) -> bool {
         self.uid == 0
     }

@@ -104,7 +104,9 @@ pub enum OpenError {
     #[error("{0}")]
     Stream(String),
     /// This program was built without streams.
-    #[error("this program was built without logs in streams (the feature nats), and log= names one")]
+    #[error(
+        "this program was built without the client for logs in streams; cargo install --features nats builds one with it"
+    )]
     NoStreams,
     /// The log of this scheme cannot lie in a stream.
     #[error(

@@ -23,7 +23,7 @@ impl Daemon {
         let log = SharedLog::mount(&log, &FileOptions::default(), MountOptions { mode }).unwrap();
         let server = Server::bind(&socket, Streams::open(log).unwrap()).unwrap();
         let stopper = server.stopper();
-        Daemon { socket, stopper, thread: Some(std::thread::spawn(move || server.run().unwrap())) }
+        Daemon { socket, stopper, thread: Some(std::thread::spawn(move || server.run(&|_| ()).unwrap())) }
     }
 
     fn client(&self, name: &str) -> Client {
@@ -171,6 +171,24 @@ fn nonsense_on_the_socket_harms_nobody_else() {
     let lsn = good.commit(b"still there").unwrap();
     assert_eq!(good.read(lsn).unwrap().data, b"still there");
     assert_eq!(code(good.commit(&vec![0; 200_000])), Some(Code::TooLong));
+}
+
+#[test]
+fn a_file_that_has_the_name_of_the_socket_stays() {
+    let dir = tempfile::tempdir().unwrap();
+    let (log, precious) = (dir.path().join("log.wafs"), dir.path().join("precious.txt"));
+    Log::create(&log, 1 << 18, MakeOptions { unit: Some(512), zero: true }).unwrap();
+    let log = SharedLog::mount(&log, &FileOptions::default(), MountOptions { mode: Mode::Sync }).unwrap();
+    let streams = Streams::open(log).unwrap();
+    std::fs::write(&precious, "thesis").unwrap();
+    let link = dir.path().join("link");
+    std::os::unix::fs::symlink(&precious, &link).unwrap();
+    for name in [&precious, &link] {
+        let refused = Server::bind(name, streams.clone()).err().unwrap();
+        assert_eq!(refused.kind(), std::io::ErrorKind::AddrInUse);
+    }
+    assert_eq!(std::fs::read_to_string(&precious).unwrap(), "thesis");
+    assert!(link.symlink_metadata().unwrap().is_symlink());
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! `ordo serve`: volumes for other programs and machines, in protocols that these know.
 
 mod ending;
+#[cfg(feature = "nfs")]
+mod key;
 mod mounting;
 mod nbd;
 #[cfg(feature = "nfs")]

@@ -103,10 +103,10 @@ pub(crate) fn run(args: &Args) -> Outcome {
 fn serve(args: &Args, rt: &Rt, spec: &ImageSpec, export: impl Export + 'static, ending: &Ending) -> anyhow::Result<()> {
     let address = args.socket.clone().map_or_else(|| Address::Tcp(args.listen.clone()), Address::Unix);
     let listener = Listener::bind(&address).with_context(|| format!("cannot listen at {address}"))?;
-    let url = listener.address().url(&args.name);
+    let url = ordo_nbd::url(listener.address(), &args.name);
     let messages = Messages::of(spec, false);
     let complain = Arc::new(move |what: &str| messages.tell(Weight::Warning, what));
-    let server = Server::new(listener, ServerOptions { name: args.name.clone(), complain });
+    let server = Server::new(listener, ServerOptions { name: args.name.clone(), complain })?;
     let stopper = server.stopper();
     ready(&url)?;
     ending.stop_with(move || stopper.stop());

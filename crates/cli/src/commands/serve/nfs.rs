@@ -1,19 +1,21 @@
 //! `ordo serve nfs`
 
 use super::ending::Ending;
+use super::key;
 use super::mounting::{wanted, while_mounted};
 use super::ready;
 use crate::image::ImageArg;
 use crate::messages::Messages;
 use crate::out::{Outcome, print};
 use anyhow::Context;
-use ordo_nfs::{Identity, Names, Options, Squash};
+use ordo_nfs::{Address, Identity, Listener, Names, Options, Squash};
 use ordo_vfs::FileSystem as _;
 use ordofs::rt::Rt;
 use ordofs::{CrashLeaves, Durable, ImageSpec, Mounted, Weight};
 use std::ffi::OsString;
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
 
 const HELP: &str = "\
 The volume is mounted by the server, under any scheme (-o scheme=NAME), and clients mount it from there: no kernel \
@@ -27,6 +29,9 @@ at once, and a crash of the server within the next seconds takes it back. Client
 Who a caller is, he says himself (AUTH_SYS). Only root must prove it: by default he is believed where his connection \
 comes from a port below 1024, and is nobody elsewhere. Everybody who reaches the address may claim to be any other \
 user, so listen on 127.0.0.1, the default, and go through a tunnel from other machines.
+
+A file handle can be guessed by nobody: it is sealed with a secret, by default in /var/lib/ordo/nfs.key for root and in \
+~/.local/state/ordo/nfs.key for others. Handles are good after a restart as long as the server finds the same secret.
 
 Locks (NLM) are not served: the client keeps them to itself (nolock, nolocks). docs/nfs.md says more.
 
@@ -58,6 +63,9 @@ pub(crate) struct Args {
     /// Answer calls that change names or attributes before the change is durable
     #[arg(long)]
     async_names: bool,
+    /// The secret that seals file handles; made if it is missing, for this user alone
+    #[arg(long, value_name = "FILE")]
+    key: Option<PathBuf>,
     /// Options of the mount, between commas: see ordo mount
     #[arg(short, long = "options", value_name = "OPTION,...")]
     options: Vec<OsString>,
@@ -86,7 +94,7 @@ fn identity(text: &str) -> Result<Identity, String> {
 pub(crate) fn run(args: &Args) -> Outcome {
     // Before anything is opened: a signal in between would leave a volume marked as in use.
     let ending = Ending::by_signals()?;
-    let listener = TcpListener::bind(&args.listen).with_context(|| {
+    let listener = Listener::bind(&Address::Tcp(args.listen.clone())).with_context(|| {
         format!("cannot listen at {}; with --listen 127.0.0.1:0 the system chooses a port that is free", args.listen)
     })?;
     let spec = args.image.spec()?;
@@ -104,7 +112,7 @@ fn serve(
     spec: &ImageSpec,
     mounted: &Mounted,
     acls: bool,
-    listener: TcpListener,
+    listener: Listener,
     ending: &Ending,
 ) -> anyhow::Result<()> {
     let messages = Messages::of(spec, false);
@@ -115,7 +123,9 @@ fn serve(
         messages.tell(Weight::Warning, &note);
     }
     let on_return = [promises.name_added, promises.name_removed].iter().all(|when| *when == Durable::OnReturn);
+    let key = key::key(args.key.as_deref(), |what| messages.tell(Weight::Warning, what))?;
     let options = Options {
+        key,
         volume: volume_number(spec, mounted.id()),
         read_only: args.read_only || mounted.fs().read_only(),
         squash: match args.squash {
@@ -135,7 +145,7 @@ fn serve(
         link_max: i16::MAX as u32,
         complain: Box::new(move |error| messages.tell(Weight::Error, &error.to_string())),
     };
-    let address = listener.local_addr().context("the address of the listener")?;
+    let address = listener.tcp_address().context("the address of the listener")?;
     // What the other thread has of the server: a socket, which is readable when it is dropped.
     let (stopped, stop) = UnixStream::pair().context("a socket")?;
     ready(&format!("nfs://{address}/"))?;

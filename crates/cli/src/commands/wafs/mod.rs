@@ -4,14 +4,15 @@ mod follow;
 mod stream;
 
 use crate::image::{self, ImageArg};
+use crate::messages::Messages;
 use crate::out::{Out, Outcome, Status, print};
 use crate::{size, text};
 use anyhow::{Context, anyhow};
 use ordo_wafs::service::{Server, Streams};
 use ordo_wafs::{FileError, Log, Lsn, MakeOptions, Mode, MountOptions, Place, Record, SharedLog};
-use ordofs::ImageSpec;
 use ordofs::disk::{FileOptions, NbdDisk};
 use ordofs::rt::Rt;
+use ordofs::{ImageSpec, Weight};
 use serde::Serialize;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -271,7 +272,8 @@ fn serve(args: &Serve) -> Outcome {
     let mut signals = Signals::new([SIGTERM, SIGINT]).context("signals")?;
     std::thread::spawn(move || signals.forever().for_each(|_| stopper.stop()));
     print(|out| out.line(format!("{spec}: served on {}", socket())))?;
-    let served = server.run().with_context(socket);
+    let messages = Messages::of(&spec, false);
+    let served = server.run(&|what| messages.tell(Weight::Warning, what)).with_context(socket);
     streams.log().sync().with_context(|| spec.to_string())?;
     served.map(|()| Status::DONE)
 }

@@ -1,59 +1,72 @@
 //! The lease: how `umount` learns that the image can be moved.
 //!
 //! umount(2) returns when the mount is gone, but the server writes its caches back after that. Therefore the server
-//! listens on a socket with an abstract name made of the mount's device number, as long as it has the image open; it
-//! accepts no connection before its end. `umount` connects first, unmounts, and then reads the result of the last
-//! writes: the kernel ends the connection when the socket is closed, however the server ends. This leaves no stale
-//! file, and does not depend on a process number.
+//! has a file in memory (memfd) that it keeps locked as long as it has the image open. `umount` finds it among the open
+//! files of the mount's owner in `/proc`, unmounts, waits for the lock, and reads the result of the last writes. The
+//! kernel unlocks the file however the server ends. There is no name that others could take, no queue that they could
+//! fill, and nothing that is left behind.
 //!
 //! U1. The lease outlives the open image.
-//! U2. `umount` does not wait for a foreign process: the listener must belong to root or to the caller.
+//! U2. `umount` waits for the server of this mount only. The lease belongs to the mount's owner, as the kernel names
+//!     him in the table of mounts, and the file's owner is as hard to forge as the mount's. The kernel gives the number
+//!     of a mount to the next one while the server of the first still writes: that one's lease says that its mount is
+//!     gone, and of several the newest counts.
 //! U3. Only a server that has closed the image reports the result. An end without a report means a server that was
 //!     killed, or that failed: what it had not written is lost, and `umount` must not ignore that.
+//! U4. Looking for a lease never waits for anybody.
 
+use super::table::Mounted;
 use ordo_rt::Rt;
-use rustix::net::sockopt::socket_peercred;
-use rustix::process::{PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
-use std::io::{self, Read, Write};
-use std::os::linux::net::SocketAddrExt;
-use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
+use rustix::fd::{AsRawFd, OwnedFd};
+use rustix::fs::{FlockOperation, MemfdFlags, Mode, OFlags, fchown, flock, fstat, memfd_create};
+use rustix::io::Errno;
+use rustix::process::{Gid, Pid, PidfdFlags, Signal, Uid, pidfd_open, pidfd_send_signal};
+use rustix::time::{ClockId, clock_gettime};
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+/// How the names of these files begin; number of the mount and time follow.
+const NAME: &str = "ordo-lease";
+/// The first bytes of the file: it is locked, and the mount is there; or the mount is gone. A report follows.
+const HELD: &[u8] = b"held\n";
+const GONE: &[u8] = b"gone\n";
 /// The report of a server that has written everything.
 const WRITTEN: &[u8] = b"written\n";
-/// How long a server waits for an `umount` that does not read the report.
-const PATIENCE: Duration = Duration::from_secs(1);
 /// The maximum length of a report, in bytes.
-const ROOM: u64 = 4096;
+const ROOM: usize = 4096;
 
 /// States that this process still has the image of a mount open. [`Lease::end`] is called when the image is closed; a
 /// dropped lease means that the server failed.
 #[derive(Debug)]
 #[must_use = "without an end it says that the last writes are lost"]
 pub struct Lease {
-    socket: UnixListener,
-}
-
-fn address(device: &str) -> io::Result<SocketAddr> {
-    SocketAddr::from_abstract_name(format!("ordo-fuse/{device}"))
+    file: File,
 }
 
 impl Lease {
-    /// Takes the lease of the mount with number `device` (`major:minor`).
-    ///
-    /// The kernel reuses a number as soon as its mount is gone, when the server of that mount may still be writing
-    /// back: this waits for that server, for at most a second.
-    pub(super) fn take(device: &str) -> io::Result<Lease> {
-        let (address, rt) = (address(device)?, Rt::real_time());
-        let mut tries = 0..50;
-        loop {
-            match UnixListener::bind_addr(&address) {
-                Err(e) if e.kind() == io::ErrorKind::AddrInUse && tries.next().is_some() => {
-                    rt.block_on(rt.sleep(Duration::from_millis(20)));
-                }
-                bound => return Ok(Lease { socket: bound? }),
-            }
+    /// Takes the lease of the mount with number `device` (`major:minor`), which has just been made, for its owner if
+    /// that is not this user.
+    pub(super) fn take(device: &str, owner: Option<(u32, u32)>) -> io::Result<Lease> {
+        let now = clock_gettime(ClockId::Boottime);
+        let name = format!("{NAME}:{device}:{:020}.{:09}", now.tv_sec, now.tv_nsec);
+        let file = File::from(memfd_create(name, MemfdFlags::CLOEXEC)?);
+        if let Some((user, group)) = owner {
+            fchown(&file, Some(Uid::from_raw(user)), Some(Gid::from_raw(group)))?;
         }
+        flock(&file, FlockOperation::LockExclusive)?;
+        // Only now can it be taken for a lease: one that is not locked would mean a server that has ended.
+        file.write_all_at(HELD, 0)?;
+        Ok(Lease { file })
+    }
+
+    /// The mount is gone, and its number may be another's (U2). Who waits goes on waiting.
+    pub(crate) fn is_unmounted(&self) {
+        // Without memory for five bytes the lease still ends as it should.
+        let _ = self.file.write_all_at(GONE, 0);
     }
 
     /// Reports the result of the last writes to `umount`: `Err` says in one line why they failed. Must be called when
@@ -61,14 +74,10 @@ impl Lease {
     pub fn end(self, written: Result<(), &str>) {
         let said = match written {
             Ok(()) => WRITTEN,
-            Err(why) => why.as_bytes(),
+            Err(why) => &why.as_bytes()[..why.len().min(ROOM)],
         };
-        // If nothing can be sent, `umount` does not take that for success (U3).
-        let Ok(()) = self.socket.set_nonblocking(true) else { return };
-        while let Ok((mut stream, _)) = self.socket.accept() {
-            let ready = stream.set_nonblocking(false).and_then(|()| stream.set_write_timeout(Some(PATIENCE)));
-            let _ = ready.and_then(|()| stream.write_all(said));
-        }
+        // If nothing can be said, `umount` does not take that for success (U3).
+        let _ = self.file.write_all_at(said, HELD.len() as u64);
     }
 }
 
@@ -94,50 +103,117 @@ impl LastWrites {
 
 /// Waits for a lease to end.
 #[derive(Debug)]
-pub(super) struct Waiter(UnixStream);
+pub(super) struct Waiter {
+    file: File,
+    /// The server's number, and a handle of it that is never another's.
+    process: i32,
+    handle: Option<OwnedFd>,
+}
 
 impl Waiter {
-    /// Finds the server of the mount with number `device`; `None` if none is visible from here (it is dead, or in
-    /// another network namespace).
-    pub(super) fn find(device: &str) -> Option<Waiter> {
-        let stream = UnixStream::connect_addr(&address(device).ok()?).ok()?;
-        let peer = socket_peercred(&stream).ok()?.uid;
-        (peer.is_root() || peer == rustix::process::geteuid()).then_some(Waiter(stream))
+    /// Finds the server of a mount; `None` if none is visible from here (it is dead, in another PID namespace, or
+    /// another user's, whose files only root may see).
+    pub(super) fn find(mounted: &Mounted) -> Option<Waiter> {
+        let (owner, memory) = (mounted.owner?, MountId::of_memory()?);
+        let wanted = format!("/memfd:{NAME}:{}:", mounted.device);
+        let all = processes_of(owner).flat_map(|process| {
+            let handle = Pid::from_raw(process).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+            let leases = files_called(process, &wanted, memory);
+            leases.into_iter().map(move |(name, path)| (name, path, process, handle.as_ref().map(OwnedFd::try_clone)))
+        });
+        let held = all.filter_map(|(name, path, process, handle)| {
+            let file = open_lease(&path, &name, owner)?;
+            Some((name, Waiter { file, process, handle: handle.and_then(Result::ok) }))
+        });
+        held.max_by(|(one, _), (other, _)| one.cmp(other)).map(|(_, waiter)| waiter)
     }
 
     /// Returns when the server has closed the image, or is dead.
     pub(super) fn wait(self) -> LastWrites {
-        let mut said = Vec::new();
-        // An error is the reset of a connection that was never accepted.
-        let _ = self.0.take(ROOM).read_to_end(&mut said);
-        LastWrites::of(&said)
+        while let Err(Errno::INTR) = flock(&self.file, FlockOperation::LockShared) {}
+        self.report()
+    }
+
+    fn report(&self) -> LastWrites {
+        let mut said = vec![0; ROOM];
+        let len = self.file.read_at(&mut said, HELD.len() as u64).unwrap_or(0);
+        LastWrites::of(&said[..len])
     }
 }
 
 /// How often a server that is to give up is told so, and from when on. It has an end of its own that takes a while, and
 /// counts the signals (`server::signals`).
 const TOLD: std::ops::Range<u32> = 6..30;
+/// How often a second the lock is asked for.
+const LOOKS: u32 = 20;
 
 impl Waiter {
     /// As [`Waiter::wait`]; a server that needs long is told to give up. `Err` is its number if it goes on then.
-    pub(super) fn insist(mut self) -> Result<LastWrites, i32> {
-        let process = socket_peercred(&self.0).map(|peer| peer.pid).map_err(|_| 0)?;
-        // The number is the server's at every moment at which the connection is not at its end.
-        let handle = pidfd_open(process, PidfdFlags::empty()).ok();
-        let mut said = Vec::new();
-        self.0.set_read_timeout(Some(Duration::from_secs(1))).map_err(|_| process.as_raw_nonzero().get())?;
-        for second in 0..TOLD.end {
-            // A report comes in one piece.
-            match (&mut self.0).take(ROOM).read_to_end(&mut said) {
-                Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {}
-                _ => return Ok(LastWrites::of(&said)),
+    pub(super) fn insist(self) -> Result<LastWrites, i32> {
+        let rt = Rt::real_time();
+        for look in 0..TOLD.end * LOOKS {
+            if flock(&self.file, FlockOperation::NonBlockingLockShared).is_ok() {
+                return Ok(self.report());
             }
-            if let (Some(handle), true) = (&handle, second >= TOLD.start) {
+            if let (Some(handle), true) = (&self.handle, look % LOOKS == 0 && look >= TOLD.start * LOOKS) {
                 let _ = pidfd_send_signal(handle, Signal::TERM);
             }
+            rt.block_on(rt.sleep(Duration::from_secs(1) / LOOKS));
         }
-        Err(process.as_raw_nonzero().get())
+        Err(self.process)
     }
+}
+
+/// The processes that run as this user, in one way or another.
+fn processes_of(user: u32) -> impl Iterator<Item = i32> {
+    let all = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let numbers = all.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    numbers.filter(move |process| {
+        let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+        let users = status.lines().find_map(|line| line.strip_prefix("Uid:")).unwrap_or_default();
+        users.split_whitespace().any(|word| word.parse() == Ok(user))
+    })
+}
+
+/// The files in memory that a process has open and whose names begin so: what the kernel calls them, and where they can
+/// be opened. A file of a file system may have the same name, and opening it may wait for somebody (U4): files in memory
+/// are on one mount of the kernel's own.
+fn files_called(process: i32, begin: &str, memory: MountId) -> Vec<(String, PathBuf)> {
+    let all = std::fs::read_dir(format!("/proc/{process}/fd")).into_iter().flatten().flatten();
+    let named = all.filter_map(|entry| {
+        let name = std::fs::read_link(entry.path()).ok()?.to_str()?.to_owned();
+        (name.starts_with(begin) && MountId::of(process, &entry.file_name()) == Some(memory))
+            .then(|| (name, entry.path()))
+    });
+    named.collect()
+}
+
+/// The number of the mount on which an open file is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct MountId(u64);
+
+impl MountId {
+    fn of(process: i32, fd: &OsStr) -> Option<MountId> {
+        let about = std::fs::read_to_string(Path::new(&format!("/proc/{process}/fdinfo")).join(fd)).ok()?;
+        about.lines().find_map(|line| line.strip_prefix("mnt_id:"))?.trim().parse().ok().map(MountId)
+    }
+
+    /// That of all files in memory.
+    fn of_memory() -> Option<MountId> {
+        let file = memfd_create(NAME, MemfdFlags::CLOEXEC).ok()?;
+        MountId::of(std::process::id().cast_signed(), OsStr::new(&file.as_raw_fd().to_string()))
+    }
+}
+
+/// Opens a lease that is held: with this name, and this owner's. The process may have ended meanwhile, and its number
+/// be another's: what was opened is looked at, not what was to be opened.
+fn open_lease(path: &Path, name: &str, owner: u32) -> Option<File> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
+    let own = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).ok()?;
+    let mut state = [0; HELD.len()];
+    let is_held = file.read_exact_at(&mut state, 0).is_ok() && state == HELD;
+    (own.to_str() == Some(name) && fstat(&file).ok()?.st_uid == owner && is_held).then_some(file)
 }
 
 #[cfg(test)]
@@ -145,32 +221,66 @@ mod tests {
     use super::*;
     use std::sync::mpsc;
 
+    fn mounted(device: &str) -> Mounted {
+        let owner = Some(rustix::process::geteuid().as_raw());
+        Mounted { device: format!("{device}-{}", std::process::id()), owner, ..Mounted::default() }
+    }
+
     #[test]
     fn the_wait_ends_with_the_lease_and_not_before() {
-        let device = format!("test:{}", std::process::id());
-        assert!(Waiter::find(&device).is_none());
-        let lease = Lease::take(&device).unwrap();
-        assert!(Lease::take(&device).is_err());
-        let waiter = Waiter::find(&device).unwrap();
+        let mount = mounted("ends");
+        assert!(Waiter::find(&mount).is_none());
+        let lease = Lease::take(&mount.device, None).unwrap();
+        let waiter = Waiter::find(&mount).unwrap();
         let (done, ended) = mpsc::channel();
         std::thread::spawn(move || done.send(waiter.wait()).unwrap());
-        assert!(ended.recv_timeout(std::time::Duration::from_millis(50)).is_err());
+        assert!(ended.recv_timeout(Duration::from_millis(50)).is_err());
+        lease.is_unmounted();
+        assert!(ended.recv_timeout(Duration::from_millis(50)).is_err(), "the image is still open");
         lease.end(Ok(()));
         assert_eq!(ended.recv().unwrap(), LastWrites::Done);
+        assert!(Waiter::find(&mount).is_none());
     }
 
     #[test]
     fn what_failed_is_told_to_all_who_wait_and_silence_is_no_success() {
-        let device = format!("test-failed:{}", std::process::id());
-        let lease = Lease::take(&device).unwrap();
-        let waiters = [(); 2].map(|()| Waiter::find(&device).unwrap());
+        let mount = mounted("failed");
+        let lease = Lease::take(&mount.device, None).unwrap();
+        let waiters = [(); 2].map(|()| Waiter::find(&mount).unwrap());
         lease.end(Err("no space"));
         for waiter in waiters {
             assert_eq!(waiter.wait(), LastWrites::Failed("no space".into()));
         }
-        let lease = Lease::take(&device).unwrap();
-        let waiter = Waiter::find(&device).unwrap();
+        let lease = Lease::take(&mount.device, None).unwrap();
+        let waiter = Waiter::find(&mount).unwrap();
         drop(lease);
         assert_eq!(waiter.wait(), LastWrites::Unknown);
+    }
+
+    #[test]
+    fn a_mount_that_has_got_the_number_of_another_one_has_its_own_lease() {
+        let mount = mounted("reused");
+        let (older, newer) = (Lease::take(&mount.device, None).unwrap(), Lease::take(&mount.device, None).unwrap());
+        let waiter = Waiter::find(&mount).unwrap();
+        newer.end(Ok(()));
+        assert_eq!(waiter.wait(), LastWrites::Done, "the older one is still held");
+        assert!(Waiter::find(&mount).is_some());
+        older.is_unmounted();
+        assert!(Waiter::find(&mount).is_none(), "the server of this mount is dead, and the other one not waited for");
+        older.end(Ok(()));
+    }
+
+    #[test]
+    fn a_lease_of_another_user_than_the_mounts_owner_is_none() {
+        let mount = mounted("foreign");
+        let lease = Lease::take(&mount.device, None).unwrap();
+        let foreign = Mounted { owner: mount.owner.map(|owner| owner + 1), ..mount.clone() };
+        assert!(Waiter::find(&foreign).is_none());
+        if rustix::process::geteuid().is_root() {
+            let other = rustix::process::Uid::from_raw(1);
+            rustix::fs::fchown(&lease.file, Some(other), None).unwrap();
+            assert!(Waiter::find(&mount).is_none(), "a process of the owner has it, and it is not his");
+        }
+        lease.end(Ok(()));
     }
 }

@@ -8,6 +8,7 @@ mod helper;
 mod lease;
 mod options;
 pub mod record;
+pub mod remount;
 pub mod status;
 pub mod sync;
 pub mod table;
@@ -49,7 +50,7 @@ pub enum MountError {
     NoDevice,
     #[error("fusermount3 is missing; install the package fuse3, or run as root")]
     NoHelper,
-    #[error("only root may mount with suid or dev")]
+    #[error("only root may mount with suid, dev or runas")]
     RootOnly,
     #[error("fusermount3 refused: {0}")]
     Helper(String),
@@ -59,6 +60,18 @@ pub enum MountError {
     NotOurs(PathBuf, String),
     #[error("{0}: in use; leave it and close its files (fuser -vm {0} lists them)")]
     InUse(PathBuf),
+    #[error(
+        "{0}: its server is gone, and a program is still in it; end that program (fuser -vm {0} lists it), or detach \
+         the mount now: ordo umount -l {0}"
+    )]
+    DeadInUse(PathBuf),
+    #[error(
+        "{0}: the volume was opened for reading only (with ro, or since it needs a check): unmount it, and mount it \
+         with rw. If mount -i has made it read-only, mount -i -o remount,rw {0} undoes that"
+    )]
+    ServedReadOnly(PathBuf),
+    #[error("{0}: a program has a file open for writing there; close it (fuser -vm {0} lists who is there)")]
+    Written(PathBuf),
     #[error("{0}: another program records it")]
     Recorded(PathBuf),
     #[error(
@@ -143,7 +156,7 @@ pub fn mount(dir: &Path, opts: &MountOptions) -> Result<Session, MountError> {
     };
     let mounted = table::mounted_at(&dir).map_err(MountError::Table)?;
     // Without a lease everything works except the wait at the end of `umount`.
-    let lease = mounted.as_ref().and_then(|mounted| Lease::take(&mounted.device).ok());
+    let lease = mounted.as_ref().and_then(|mounted| Lease::take(&mounted.device, opts.owner).ok());
     if let (By::Root, Some(mounted)) = (by, &mounted) {
         // This affects only speed; it is refused where /sys is read-only.
         let _ = std::fs::write(format!("/sys/class/bdi/{}/read_ahead_kb", mounted.device), READ_AHEAD_KIB.to_string());
@@ -177,7 +190,7 @@ fn check(dir: &Path) -> Result<PathBuf, MountError> {
     let path = table::absolute(dir).map_err(refuse)?;
     match table::mounted_at(&path).map_err(MountError::Table)? {
         // Without accessing it: a server that hangs would make this process hang.
-        Some(mounted) if mounted.kind == FS_TYPE && Waiter::find(&mounted.device).is_none() => {
+        Some(mounted) if mounted.kind == FS_TYPE && Waiter::find(&mounted).is_none() => {
             return Err(MountError::Dead(path));
         }
         Some(mounted) if mounted.kind.starts_with("fuse") => return Err(MountError::Busy(path)),
@@ -203,8 +216,8 @@ fn direct(dir: &Path, opts: &MountOptions) -> Result<OwnedFd, MountError> {
     let mut data = format!(
         "fd={},rootmode=40000,user_id={},group_id={},default_permissions",
         fd.as_raw_fd(),
-        geteuid().as_raw(),
-        getegid().as_raw()
+        opts.owner.map_or(geteuid().as_raw(), |(user, _)| user),
+        opts.owner.map_or(getegid().as_raw(), |(_, group)| group)
     );
     if opts.allow_other {
         data.push_str(",allow_other");

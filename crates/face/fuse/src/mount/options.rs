@@ -21,6 +21,9 @@ pub struct MountOptions {
     pub noatime: bool,
     pub sync: bool,
     pub dirsync: bool,
+    /// The user and group to whom the mount belongs, if not to who mounts: the server will run as them. Only root may
+    /// set it.
+    pub owner: Option<(u32, u32)>,
 }
 
 impl MountOptions {
@@ -36,12 +39,13 @@ impl MountOptions {
             noatime: false,
             sync: false,
             dirsync: false,
+            owner: None,
         }
     }
 
     /// The options for `fusermount3 -o`.
     pub(super) fn for_helper(&self) -> Result<OsString, MountError> {
-        if self.suid || self.dev {
+        if self.suid || self.dev || self.owner.is_some() {
             return Err(MountError::RootOnly);
         }
         let mut text = OsString::from("default_permissions,nosuid,nodev,subtype=ordo");

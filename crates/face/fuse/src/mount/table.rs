@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
 /// One mount.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Mounted {
     /// The device number, which identifies the FUSE connection: `major:minor`.
     pub device: String,
@@ -16,10 +16,16 @@ pub struct Mounted {
     pub kind: String,
     /// The source of the mount.
     pub source: OsString,
+    /// The options of this mount, between commas: `rw,nosuid,nodev`.
+    pub options: String,
+    /// The file system may not be written, wherever it is mounted.
+    pub read_only: bool,
+    /// The user who has mounted it, of a FUSE mount.
+    pub owner: Option<u32>,
 }
 
-/// Decodes `\040` for a blank, and so on.
-fn unescape(text: &[u8]) -> OsString {
+/// Decodes `\040` for a blank, and so on, as in this table and in fstab(5).
+pub fn unescape(text: &[u8]) -> OsString {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text;
     while let Some((&first, after)) = rest.split_first() {
@@ -42,11 +48,16 @@ fn parse_line(line: &[u8]) -> Option<Mounted> {
     let fields: Vec<&[u8]> = line.split(|&b| b == b' ').collect();
     // Optional fields end with a single dash.
     let dash = fields.iter().skip(6).position(|field| field == b"-")? + 6;
+    let of_all = String::from_utf8_lossy(fields.get(dash + 3)?);
+    let owner = of_all.split(',').find_map(|option| option.strip_prefix("user_id="));
     Some(Mounted {
         device: String::from_utf8(fields.get(2)?.to_vec()).ok()?,
         dir: unescape(fields.get(4)?).into(),
         kind: String::from_utf8(fields.get(dash + 1)?.to_vec()).ok()?,
         source: unescape(fields.get(dash + 2)?),
+        options: String::from_utf8_lossy(fields.get(5)?).into_owned(),
+        read_only: of_all.split(',').any(|option| option == "ro"),
+        owner: owner.and_then(|owner| owner.parse().ok()),
     })
 }
 
@@ -96,11 +107,13 @@ mod tests {
     #[test]
     fn the_table_is_read_with_optional_fields_and_blanks() {
         let table = b"36 35 98:0 / /mnt\\040one rw,noatime shared:1 master:2 - ext4 /dev/sda rw\n\
-            40 35 0:53 / /mnt/two rw - fuse.ordo /img\\134x rw,user_id=0\nnonsense\n";
+            40 35 0:53 / /mnt/two rw - fuse.ordo /img\\134x ro,user_id=7,group_id=8\nnonsense\n";
         let mounts = parse(table);
         assert_eq!(mounts.len(), 2);
         assert_eq!((mounts[0].dir.as_path(), mounts[0].kind.as_str()), (Path::new("/mnt one"), "ext4"));
         assert_eq!((mounts[1].device.as_str(), mounts[1].source.to_str()), ("0:53", Some("/img\\x")));
+        assert_eq!((mounts[1].options.as_str(), mounts[1].read_only, mounts[1].owner), ("rw", true, Some(7)));
+        assert_eq!((mounts[0].options.as_str(), mounts[0].read_only, mounts[0].owner), ("rw,noatime", false, None));
     }
 
     #[test]

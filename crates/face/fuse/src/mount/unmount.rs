@@ -7,6 +7,7 @@ use rustix::io::Errno;
 use rustix::mount::UnmountFlags;
 use std::io::Write;
 use std::path::Path;
+use std::sync::mpsc;
 use std::time::Duration;
 
 /// How a mount ended.
@@ -35,9 +36,12 @@ pub fn unmount(dir: &Path, lazily: bool) -> Result<Unmounted, MountError> {
     let mounted = our_mount(dir)?;
     let dir = &mounted.dir;
     // Before the unmount: afterwards the kernel may reuse the number at once.
-    let waiter = Waiter::find(&mounted.device);
+    let waiter = Waiter::find(&mounted);
     let dead = waiter.is_none() && is_dead(dir);
-    patiently(dir, By::now(), lazily)?;
+    patiently(dir, By::now(), lazily).map_err(|error| match error {
+        MountError::InUse(dir) if dead => MountError::DeadInUse(dir),
+        error => error,
+    })?;
     let elsewhere = table::mounts().map_err(MountError::Table)?.iter().any(|other| other.device == mounted.device);
     match waiter {
         _ if elsewhere || lazily => Ok(Unmounted::StillUsed),
@@ -58,7 +62,7 @@ pub fn unmount(dir: &Path, lazily: bool) -> Result<Unmounted, MountError> {
 /// [`MountError`]; the mount is unchanged then.
 pub fn force(dir: &Path) -> Result<Unmounted, MountError> {
     let mounted = our_mount(dir)?;
-    let waiter = Waiter::find(&mounted.device);
+    let waiter = Waiter::find(&mounted);
     let dead = waiter.is_none() && is_dead(&mounted.dir);
     match By::now() {
         By::Root => {
@@ -104,9 +108,16 @@ fn patiently(dir: &Path, by: By, lazily: bool) -> Result<(), MountError> {
     }
 }
 
-/// The kernel answers for a server that is gone. Must not be called if there is a server: it may hang.
+/// The kernel answers at once for a server that is gone. One that is not visible from here may hang, and is not waited
+/// for.
 fn is_dead(dir: &Path) -> bool {
-    matches!(rustix::fs::statfs(dir), Err(Errno::NOTCONN | Errno::CONNABORTED))
+    let (dir, (tell, answered)) = (dir.to_owned(), mpsc::channel());
+    std::thread::spawn(move || {
+        let dead = matches!(rustix::fs::statfs(&dir), Err(Errno::NOTCONN | Errno::CONNABORTED));
+        // Nobody waits for an answer that comes late.
+        let _ = tell.send(dead);
+    });
+    answered.recv_timeout(Duration::from_secs(1)).unwrap_or(false)
 }
 
 fn once(dir: &Path, by: By, lazily: bool) -> Result<(), MountError> {

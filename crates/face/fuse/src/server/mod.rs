@@ -198,6 +198,9 @@ pub async fn serve<F: FileSystem + 'static>(
         TransportChoice::Classic => serve_on(rt, fs, device, opts, signals.as_ref()).await,
         TransportChoice::Uring => serve_on(rt, fs, Uring::new(rt, device)?, opts, signals.as_ref()).await,
     };
+    if let (Some(lease), Reason::Unmounted) = (&lease, reason) {
+        lease.is_unmounted();
+    }
     Ok(Ended { reason, lease, signals, ends_slowly })
 }
 

@@ -64,7 +64,7 @@ impl<F: FileSystem + 'static> Server<F> {
     }
 
     async fn held(&self, handle: &nfs_fh3) -> Outcome<Held<'_, F>> {
-        let file = handle::file(self.opts.volume, &handle.data)?;
+        let file = handle::file(&self.opts.key, self.opts.volume, &handle.data)?;
         let found = self.fs.by_number(file.ino, file.generation).await;
         found.map(|entry| Held::new(&*self.fs, entry)).map_err(|e| self.refuse(&e))
     }
@@ -144,7 +144,7 @@ impl<F: FileSystem + 'static> Server<F> {
     }
 
     fn handle_of(&self, attr: &Attr) -> nfs_fh3 {
-        handle::handle(self.opts.volume, attr)
+        handle::handle(&self.opts.key, self.opts.volume, attr)
     }
 
     fn some_handle(&self, attr: &Attr) -> post_op_fh3 {

@@ -2,6 +2,8 @@
 //! needs no portmapper, and one that cannot be told (Windows) finds this server on port 111.
 
 use super::{Outcome, name};
+use crate::access::EXECUTE;
+use crate::creds::Creds;
 use crate::rpc::{self, Call};
 use crate::server::{Server, decode};
 use crate::wire::Part;
@@ -18,10 +20,10 @@ const AUTH_SYS: u32 = 1;
 
 impl<F: FileSystem + 'static> Server<F> {
     /// MOUNT: only MNT has an effect, and it is a question, too. Nothing is kept of who has mounted.
-    pub(crate) async fn mount(&self, call: &Call<'_>) -> Vec<u8> {
+    pub(crate) async fn mount(&self, creds: &Creds, call: &Call<'_>) -> Vec<u8> {
         match call.procedure {
             1 => match decode::<dirpath<'static>>(call.args, &[Part::Opaque]) {
-                Some(path) => rpc::success(call.xid, &self.mounted(&path.0).await),
+                Some(path) => rpc::success(call.xid, &self.mounted(creds, &path.0).await),
                 None => rpc::refused(call.xid, accept_stat::GARBAGE_ARGS),
             },
             // DUMP: a list that nobody is in.
@@ -35,14 +37,15 @@ impl<F: FileSystem + 'static> Server<F> {
         }
     }
 
-    async fn mounted(&self, path: &[u8]) -> mountres3<'static> {
-        match self.walk(path).await {
+    async fn mounted(&self, creds: &Creds, path: &[u8]) -> mountres3<'static> {
+        match self.walk(creds, path).await {
             Ok(attr) => {
                 let fhandle = fhandle3(self.handle_of(&attr).data);
                 mountres3::Ok(mountres3_ok { fhandle, auth_flavors: vec![AUTH_SYS] })
             }
             Err(status) => mountres3::Err(match status {
                 nfsstat3::NFS3ERR_NOENT => mountstat3::MNT3ERR_NOENT,
+                nfsstat3::NFS3ERR_ACCES => mountstat3::MNT3ERR_ACCES,
                 nfsstat3::NFS3ERR_NOTDIR => mountstat3::MNT3ERR_NOTDIR,
                 nfsstat3::NFS3ERR_NAMETOOLONG => mountstat3::MNT3ERR_NAMETOOLONG,
                 nfsstat3::NFS3ERR_INVAL => mountstat3::MNT3ERR_INVAL,
@@ -52,14 +55,16 @@ impl<F: FileSystem + 'static> Server<F> {
         }
     }
 
-    /// The directory at a path, from the root. Symbolic links are the client's to follow, so they are none here.
-    async fn walk(&self, path: &[u8]) -> Outcome<Attr> {
+    /// The directory at a path, from the root, for a caller who may search those above it: it is a LOOKUP of each name,
+    /// and gives no more. Symbolic links are the client's to follow, so they are none here.
+    async fn walk(&self, creds: &Creds, path: &[u8]) -> Outcome<Attr> {
         if path.len() > MNTPATHLEN {
             return Err(nfsstat3::NFS3ERR_NAMETOOLONG);
         }
         let root = self.fs.getattr(self.fs.root()).await.map_err(|e| self.refuse(&e))?;
         let mut dir = self.held(&self.handle_of(&root)).await?;
         for component in path.split(|byte| *byte == b'/').filter(|component| !component.is_empty()) {
+            self.need(creds, &dir, EXECUTE).await?;
             dir = self.child(&dir, name(component)?).await?;
             if !dir.is_dir() {
                 return Err(nfsstat3::NFS3ERR_NOTDIR);

@@ -15,12 +15,13 @@ use ordo_vfs::{Attr, FileSystem, Kind, Mode, Name, SetAttr, SetTime, Stamp};
 const PLAIN: u32 = 0o644;
 const PLAIN_DIR: u32 = 0o755;
 
-/// The verifier of an exclusive CREATE, as the times of the file that has it, which every format can hold.
+/// The verifier of an exclusive CREATE, all bits of it, as the times of the file that has it. Every format can hold
+/// these: seconds of 31 bits, and in the nanoseconds the bit that is left.
 fn verifier_times(verifier: &createverf3) -> [Stamp; 2] {
     let (first, second) = verifier.0.split_at(4);
     [first, second].map(|half| {
         let word = half.iter().fold(0_i64, |word, &byte| word << 8 | i64::from(byte));
-        Stamp { secs: word & 0x7fff_ffff, nanos: 0 }
+        Stamp { secs: word & 0x7fff_ffff, nanos: if word >> 31 == 0 { 0 } else { 500_000_000 } }
     })
 }
 
@@ -248,5 +249,18 @@ impl<F: FileSystem + 'static> Server<F> {
         let (mode, more) = self.may_make(creds, dir, wanted, PLAIN).await?;
         let made = self.fs.mknod(&creds.caller(), dir.node, name, kind, mode, rdev).await;
         self.made(dir, made, more).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn verifiers_that_differ_in_any_bit_are_other_times() {
+        let all: Vec<_> = (0..64).map(|bit| verifier_times(&createverf3((1_u64 << bit).to_be_bytes()))).collect();
+        let none = verifier_times(&createverf3([0; 8]));
+        assert!(all.iter().enumerate().all(|(at, times)| *times != none && !all[..at].contains(times)));
+        assert!(all.iter().flatten().all(|time| (0..1 << 31).contains(&time.secs)), "a format with 32 bits holds them");
     }
 }

@@ -99,22 +99,22 @@ impl<F: FileSystem + 'static> Server<F> {
         if let Auth::Bad(why) = call.auth {
             return Some(rpc::unauthentic(call.xid, why));
         }
+        let creds = Creds::of(call.auth.clone(), from.low_port, self.opts.squash, self.opts.squashed);
         Some(match call.program {
-            mount::PROGRAM => self.mount(&call).await,
+            mount::PROGRAM => self.mount(&creds, &call).await,
             portmap::PROGRAM => self.ask_port(&call),
-            _ => self.answer_once(from, &call, record).await,
+            _ => self.answer_once(from, &creds, &call, record).await,
         })
     }
 
-    async fn answer_once(&self, from: &Connection, call: &Call<'_>, record: &[u8]) -> Vec<u8> {
+    async fn answer_once(&self, from: &Connection, creds: &Creds, call: &Call<'_>, record: &[u8]) -> Vec<u8> {
         let Ok(procedure) = Procedure::try_from(call.procedure) else {
             return rpc::refused(call.xid, accept_stat::PROC_UNAVAIL);
         };
-        let creds = Creds::of(call.auth.clone(), from.low_port, self.opts.squash, self.opts.squashed);
         if is_repeatable(procedure) {
-            return self.run(procedure, call, &creds).await;
+            return self.run(procedure, call, creds).await;
         }
-        let key = Key::of(from.address, record);
+        let key = Key::of((from.address, from.low_port), creds, record);
         loop {
             let met = self.replay.borrow_mut().meet(key, self.rt.now());
             match met {
@@ -123,7 +123,7 @@ impl<F: FileSystem + 'static> Server<F> {
                 Met::New => break,
             }
         }
-        let reply = self.run(procedure, call, &creds).await;
+        let reply = self.run(procedure, call, creds).await;
         self.replay.borrow_mut().done(key, &reply, self.rt.now());
         reply
     }

@@ -11,16 +11,18 @@ mod dispatch;
 mod replay;
 
 use crate::creds::{Identity, Squash};
+use crate::handle::Key;
 use connection::Connection;
 pub(crate) use dispatch::decode;
 use ordo_rt::Rt;
 use ordo_rt::sync::Notify;
+use ordo_sockets::{Arrival, Listener, PAUSE, Stream};
 use ordo_vfs::{Error, FileSystem};
 use replay::Replay;
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
-use std::io::{self, ErrorKind};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::io;
+use std::net::TcpStream;
 use std::pin::pin;
 use std::rc::Rc;
 use std::task::Poll;
@@ -30,8 +32,6 @@ use std::time::Duration;
 const CONNECTIONS: usize = 64;
 /// How long the last replies may take to leave when the service ends.
 const LAST_REPLIES: Duration = Duration::from_secs(2);
-/// The pause after a connection could not be accepted: there are no descriptors, and trying again does not make any.
-const NO_DESCRIPTORS: Duration = Duration::from_millis(50);
 
 /// When a call that changed names or attributes is answered (nfs-1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,6 +46,8 @@ pub enum Names {
 
 /// What is served, and how.
 pub struct Options {
+    /// Seals handles (nfs-3).
+    pub key: Key,
     /// Tells this volume from others, in handles and as the file system's number.
     pub volume: u64,
     /// Nothing may be changed, whatever the file system allows.
@@ -73,34 +75,35 @@ pub struct Options {
 pub async fn serve<F: FileSystem + 'static>(
     rt: &Rt,
     fs: Rc<F>,
-    listener: TcpListener,
+    listener: Listener,
     opts: Options,
     stop: impl Future<Output = ()>,
 ) -> io::Result<()> {
-    listener.set_nonblocking(true)?;
-    let port = listener.local_addr()?.port();
+    let port = listener.tcp_address().map_or(0, |address| address.port());
     let listener = Rc::new(listener);
     let arrivals = rt.watch(listener.clone());
     let server = Rc::new(Server::new(rt, fs, opts, port));
     let mut stop = pin!(stop);
-    loop {
-        match listener.accept() {
-            Ok((stream, peer)) => server.admit(stream, peer),
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                if first(arrivals.readable(), stop.as_mut()).await {
-                    break;
-                }
+    let outcome = loop {
+        let ends = match listener.accept() {
+            Ok(Arrival::Client(Stream::Tcp(stream))) => {
+                server.admit(stream);
+                // Who connects again and again does not keep the others waiting.
+                rt.yield_now().await;
+                continue;
             }
-            Err(_) => {
-                if first(rt.sleep(NO_DESCRIPTORS), stop.as_mut()).await {
-                    break;
-                }
-            }
+            // NFS has no addresses of this kind: a connection like that is closed.
+            Ok(Arrival::Client(Stream::Unix(_))) => continue,
+            Ok(Arrival::Nobody) => first(arrivals.readable(), stop.as_mut()).await,
+            Ok(Arrival::Short(_)) => first(rt.sleep(PAUSE), stop.as_mut()).await,
+            Err(error) => break Err(error),
+        };
+        if ends {
+            break Ok(());
         }
-    }
+    };
     server.settle().await;
-    Ok(())
+    outcome
 }
 
 /// Waits for either; `true`: the second came.
@@ -149,8 +152,9 @@ impl<F: FileSystem + 'static> Server<F> {
     }
 
     /// Begins to serve a connection (S2).
-    fn admit(self: &Rc<Self>, stream: TcpStream, peer: SocketAddr) {
-        let Ok(connection) = Connection::new(stream, peer) else { return };
+    fn admit(self: &Rc<Self>, stream: TcpStream) {
+        // A client that has left already has no address.
+        let Ok(connection) = stream.peer_addr().and_then(|peer| Connection::new(stream, peer)) else { return };
         let mut all = self.connections.borrow_mut();
         if all.len() >= CONNECTIONS {
             let now = self.rt.now();

@@ -17,6 +17,7 @@ mod serve;
 mod streams;
 
 pub use client::{Batch, Client, ClientError, StreamInfo};
+pub use ordo_sockets::Stopper;
 pub use proto::Code;
-pub use serve::{Server, Stopper};
+pub use serve::Server;
 pub use streams::{NAME_MOST, Stream, StreamError, Streams};

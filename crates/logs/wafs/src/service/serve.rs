@@ -3,39 +3,20 @@
 use super::proto::{Code, DONE, Fields, Op, numbers, put_record, receive, send};
 use super::streams::{Stream, StreamError, Streams};
 use crate::Error;
-use std::collections::BTreeMap;
+use ordo_sockets::{Address, Clients, Listener, Place, Stopper, Watched, serve};
 use std::io;
-use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::path::Path;
+use std::sync::Arc;
 
 /// The most bytes of records in one answer to a scan; one record may be longer.
 const SCAN_MOST: usize = 1 << 20;
+/// The most connections at a time. All are the user's own, so this only keeps a defect from taking the machine.
+const CONNECTIONS_MOST: usize = 1024;
 
 /// Listens on a socket.
 pub struct Server {
-    listener: UnixListener,
-    path: PathBuf,
+    listener: Listener,
     streams: Arc<Streams>,
-    clients: Arc<Clients>,
-}
-
-/// The connections, and whether the server was stopped.
-#[derive(Default)]
-struct Clients(Mutex<State>);
-
-#[derive(Default)]
-struct State {
-    sockets: BTreeMap<u64, UnixStream>,
-    next: u64,
-    stopped: bool,
-}
-
-/// Stops a server, from any thread.
-#[derive(Clone)]
-pub struct Stopper {
-    path: PathBuf,
     clients: Arc<Clients>,
 }
 
@@ -44,107 +25,38 @@ impl Server {
     /// replaced.
     ///
     /// # Errors
-    /// The system's; `AddrInUse` if another process listens there, or the name belongs to something else.
+    /// The system's; `AddrInUse` if another process listens there, or the name belongs to something else, which is
+    /// untouched.
     pub fn bind(path: impl AsRef<Path>, streams: Arc<Streams>) -> io::Result<Server> {
-        let path = path.as_ref();
-        let listener = match UnixListener::bind(path) {
-            Err(error) if error.kind() == io::ErrorKind::AddrInUse && is_abandoned(path) => {
-                std::fs::remove_file(path)?;
-                UnixListener::bind(path)?
-            }
-            outcome => outcome?,
-        };
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
-        Ok(Server { listener, path: path.into(), streams, clients: Arc::default() })
+        let clients = Clients::new(CONNECTIONS_MOST)?;
+        let listener = Listener::bind(&Address::Unix(path.as_ref().into()))?;
+        Ok(Server { listener, streams, clients })
     }
 
     /// A handle that stops it.
     pub fn stopper(&self) -> Stopper {
-        Stopper { path: self.path.clone(), clients: self.clients.clone() }
+        self.clients.stopper()
     }
 
-    /// Serves until it is stopped. Requests that are in progress then are completed first.
+    /// Serves until it is stopped. Requests that are in progress then are completed first. `tell` is told of
+    /// connections that could not be served.
     ///
     /// # Errors
     /// The system's, from the socket.
-    pub fn run(self) -> io::Result<()> {
-        let mut threads = Vec::new();
-        let outcome = loop {
-            let socket = match self.listener.accept() {
-                Ok((socket, _)) => socket,
-                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
-                Err(error) => break Err(error),
-            };
-            let Some(number) = self.clients.enter(&socket) else { break Ok(()) };
-            let (streams, clients) = (self.streams.clone(), self.clients.clone());
-            threads.push(std::thread::spawn(move || {
-                // The connection ends, with or without an error.
-                let _ = attend(socket, &streams);
-                clients.lock().sockets.remove(&number);
-            }));
-            threads.retain(|thread| !thread.is_finished());
-        };
-        self.clients.stop();
-        for thread in threads {
-            // A client's thread that panicked affects that client only.
-            let _ = thread.join();
-        }
-        outcome
+    pub fn run(self, tell: &dyn Fn(&str)) -> io::Result<()> {
+        let Server { listener, streams, clients } = self;
+        serve(&listener, &clients, tell, move |socket, place| {
+            // The connection ends, with or without an error.
+            let _ = attend(socket, &streams, place);
+        })
     }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        // If another process removed it before, there is nothing left to do.
-        let _ = std::fs::remove_file(&self.path);
-    }
-}
-
-impl Stopper {
-    /// Makes the server's [`Server::run`] return soon.
-    pub fn stop(&self) {
-        self.clients.stop();
-        // Wakes the server from waiting for a client. If it does not listen, it does not wait.
-        let _ = UnixStream::connect(&self.path);
-    }
-}
-
-impl Clients {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The client's number; `None` if the server was stopped.
-    fn enter(&self, socket: &UnixStream) -> Option<u64> {
-        let mut state = self.lock();
-        let (number, mine) = (state.next, socket.try_clone().ok()?);
-        if state.stopped {
-            return None;
-        }
-        state.next += 1;
-        state.sockets.insert(number, mine);
-        Some(number)
-    }
-
-    /// Accepts no more requests; answers are still sent.
-    fn stop(&self) {
-        let mut state = self.lock();
-        state.stopped = true;
-        for socket in state.sockets.values() {
-            let _ = socket.shutdown(std::net::Shutdown::Read);
-        }
-    }
-}
-
-/// True if the socket file exists and no process listens on it.
-fn is_abandoned(path: &Path) -> bool {
-    UnixStream::connect(path).is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
 }
 
 /// Serves one client to its end.
-fn attend(mut socket: UnixStream, streams: &Arc<Streams>) -> io::Result<()> {
+fn attend(mut socket: ordo_sockets::Stream, streams: &Arc<Streams>, place: &Place) -> io::Result<()> {
     let mut stream = None;
     while let Some((kind, body)) = receive(&mut socket)? {
+        place.stalls.has_asked();
         let answer = match (Op::of(kind), stream.take()) {
             (Some(Op::Open), None) => open(streams, &body, &mut stream),
             (Some(Op::Drop), Some(mine)) => Stream::end(mine).map(|()| Vec::new()).map_err(Refused::from),
@@ -158,6 +70,7 @@ fn attend(mut socket: UnixStream, streams: &Arc<Streams>) -> io::Result<()> {
                 Err(Refused(Code::Misuse, "open a stream first, with a request that this server knows".into()))
             }
         };
+        let mut socket = Watched(&mut socket, &place.stalls.writing);
         match answer {
             Ok(body) => send(&mut socket, DONE, &body)?,
             Err(Refused(code, text)) => send(&mut socket, code as u8, text.as_bytes())?,

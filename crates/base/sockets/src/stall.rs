@@ -1,27 +1,44 @@
-//! Since when a client has kept its connection waiting: in the middle of a request, or with a reply that it does not
-//! take. A client that asks nothing keeps nobody waiting.
+//! Since when a client has kept its connection waiting: in the middle of a request, with a reply that it does not take,
+//! or with its first request. A client that has asked something, and asks nothing now, keeps nobody waiting: a virtual
+//! machine may leave its disk alone for a day.
 
 use std::io::{self, IoSlice, Read, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// What a connection's threads note. One reads and one writes: each has its own.
-#[derive(Clone, Default)]
-pub(crate) struct Stalls {
-    pub(crate) reading: Stall,
-    pub(crate) writing: Stall,
+#[derive(Debug, Clone)]
+pub struct Stalls {
+    /// In the middle of a request.
+    pub reading: Stall,
+    /// With a reply.
+    pub writing: Stall,
+    first: Stall,
+}
+
+impl Default for Stalls {
+    fn default() -> Stalls {
+        let first = Stall::default();
+        first.set(Some(Instant::now()));
+        Stalls { reading: Stall::default(), writing: Stall::default(), first }
+    }
 }
 
 impl Stalls {
-    /// The client has kept either of them waiting for so long.
-    pub(crate) fn are_longer_than(&self, patience: Duration) -> bool {
-        [&self.reading, &self.writing].into_iter().any(|stall| stall.since().is_some_and(|at| at.elapsed() >= patience))
+    /// The client has asked its first question.
+    pub fn has_asked(&self) {
+        self.first.set(None);
+    }
+
+    /// How long the client has kept its connection waiting.
+    pub fn longest(&self) -> Option<Duration> {
+        [&self.reading, &self.writing, &self.first].into_iter().filter_map(Stall::since).map(|at| at.elapsed()).max()
     }
 }
 
 /// A wait for the client, if there is one.
-#[derive(Clone, Default)]
-pub(crate) struct Stall(Arc<Mutex<Option<Instant>>>);
+#[derive(Debug, Clone, Default)]
+pub struct Stall(Arc<Mutex<Option<Instant>>>);
 
 impl Stall {
     fn set(&self, since: Option<Instant>) {
@@ -42,7 +59,7 @@ impl Stall {
 }
 
 /// A stream whose calls are noted.
-pub(crate) struct Watched<'a, S>(pub(crate) &'a mut S, pub(crate) &'a Stall);
+pub struct Watched<'a, S>(pub &'a mut S, pub &'a Stall);
 
 impl<S: Read> Read for Watched<'_, S> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
@@ -69,12 +86,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_client_is_waited_for_only_within_a_call() {
+    fn a_client_is_waited_for_within_a_call_and_until_it_has_asked_something() {
         let stalls = Stalls::default();
-        assert!(!stalls.are_longer_than(Duration::ZERO));
-        stalls.writing.during(|| assert!(stalls.are_longer_than(Duration::ZERO)));
+        assert!(stalls.longest().is_some(), "it has asked nothing yet");
+        stalls.has_asked();
+        assert_eq!(stalls.longest(), None);
+        stalls.writing.during(|| assert!(stalls.longest().is_some()));
         Watched(&mut io::empty(), &stalls.reading).read_to_end(&mut Vec::new()).unwrap();
-        assert!(!stalls.are_longer_than(Duration::ZERO));
-        stalls.reading.during(|| assert!(!stalls.are_longer_than(Duration::from_secs(3600))));
+        assert_eq!(stalls.longest(), None);
     }
 }

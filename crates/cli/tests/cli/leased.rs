@@ -1,0 +1,240 @@
+//! What a mount's server is to `ordo umount`, to mount(8) and umount(8), and to strangers.
+
+use crate::common::{Scratch, command, fails, ok, ordo};
+use crate::mounted::{Place, can_mount, is_mounted};
+use rustix::process::{Pid, Signal, kill_process};
+use std::fs;
+use std::os::unix::fs::{MetadataExt, symlink};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// Far more than any of this takes on a busy machine.
+const AGES: Duration = Duration::from_secs(60);
+
+/// Starts a mount in the foreground; it stays this process's child.
+fn foreground(image: &str, place: &Place, options: &str) -> Child {
+    let mut server = command(["mount", "-f", "-o", options, image, &place.0]);
+    let child = server.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    place.wait();
+    // Usable, not only there.
+    assert!(fs::read_dir(&place.0).is_ok());
+    child
+}
+
+/// Runs `ordo umount`, which must end.
+fn unmounts(place: &Place) -> Output {
+    let mut child = command(["umount", &place.0]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let since = Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        if since.elapsed() > AGES {
+            let _ = child.kill();
+            panic!("ordo umount waits for somebody else");
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    child.wait_with_output().unwrap()
+}
+
+/// Where umount(8) is not wanted: its helper may be installed, and waits.
+fn only_unmount(place: &Place) {
+    rustix::mount::unmount(&place.0, rustix::mount::UnmountFlags::empty()).unwrap();
+}
+
+#[test]
+fn umount_neither_waits_for_nor_reports_the_server_of_another_mount() {
+    if !can_mount() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let (one, other) = (scratch.path("one.img"), scratch.path("other.img"));
+    for image in [&one, &other] {
+        ok(ordo(["mkfs", "-q", "--size", "16M", image]));
+    }
+    let (first, second) = (Place::new_at(&scratch, "first"), Place::new_at(&scratch, "second"));
+    let (mut same, mut tries) = (false, 0);
+    // The kernel gives the lowest number that is free; another test may have been faster.
+    while !same && tries < 10 {
+        tries += 1;
+        let mut slow = foreground(&one, &first, "rw");
+        let number = fs::metadata(&first.0).unwrap().dev();
+        fs::write(first.at("x"), "x").unwrap();
+        kill_process(Pid::from_child(&slow), Signal::STOP).unwrap();
+        only_unmount(&first);
+        let mut server = foreground(&other, &second, "rw");
+        same = fs::metadata(&second.0).unwrap().dev() == number;
+        ok(unmounts(&second));
+        assert!(server.wait().unwrap().success());
+        // Its own server still has to write.
+        kill_process(Pid::from_child(&slow), Signal::CONT).unwrap();
+        assert!(slow.wait().unwrap().success());
+    }
+    if !same {
+        eprintln!("the number of a mount was never used again at once: what this is about was not met");
+    }
+}
+
+/// What a stranger can do to the names and places by which servers are known: he fills every queue that he finds, and
+/// makes what looks like a lease.
+const STRANGER: &str = r#"
+import fcntl, os, resource, socket, sys
+most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+number, kept = sys.argv[1], []
+names = [line.split()[-1] for line in open("/proc/net/unix") if number in line and "@" in line]
+for name in ["@ordo-fuse/" + number] + names:
+    for _ in range(5000):
+        s = socket.socket(socket.AF_UNIX)
+        s.setblocking(False)
+        try:
+            s.connect("\0" + name[1:])
+        except OSError:
+            break
+        kept.append(s)
+for n in range(100):
+    fd = os.memfd_create("ordo-lease:%s:%020d.%09d" % (number, 10**15 + n, n))
+    fcntl.flock(fd, fcntl.LOCK_EX)
+    os.write(fd, b"held\n")
+print("ready", flush=True)
+sys.stdin.read()
+"#;
+
+#[test]
+fn a_stranger_cannot_delay_an_umount_or_answer_for_the_server() {
+    // Where everybody may run it.
+    let (python, setpriv) = ("/usr/bin/python3", "/usr/bin/setpriv");
+    if !can_mount() || ![python, setpriv].iter().all(|tool| fs::exists(tool).unwrap()) {
+        eprintln!("skipped: needs python3 and setpriv");
+        return;
+    }
+    let scratch = Scratch::new();
+    let (image, place) = (scratch.volume(), Place::new(&scratch));
+    let mut server = foreground(&image, &place, "rw");
+    let dev = fs::metadata(&place.0).unwrap().dev();
+    let number = format!("{}:{}", rustix::fs::major(dev), rustix::fs::minor(dev));
+    let mut stranger = Command::new(setpriv);
+    stranger.args(["--reuid", "65534", "--regid", "65534", "--clear-groups", python, "-c", STRANGER, &number]);
+    let mut stranger = stranger.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(stranger.stdout.as_mut().unwrap()), &mut line).unwrap();
+    assert_eq!(line, "ready\n");
+    fs::write(place.at("x"), "x").unwrap();
+    ok(unmounts(&place));
+    assert!(server.wait().unwrap().success());
+    ok(ordo(["fsck", "-n", &image]));
+    let _ = stranger.kill();
+    let _ = stranger.wait();
+}
+
+#[test]
+fn a_dead_mount_with_a_program_in_it_says_what_helps() {
+    if !can_mount() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let (image, place) = (scratch.volume(), Place::new(&scratch));
+    let mut server = foreground(&image, &place, "rw");
+    let mut inside = Command::new("sleep").arg("1000").current_dir(&place.0).spawn().unwrap();
+    server.kill().unwrap();
+    server.wait().unwrap();
+    let said = fails(3, ordo(["umount", &place.0]));
+    assert!(said.contains("its server is gone") && said.contains("ordo umount -l"), "{said}");
+    ordo(["umount", "-l", &place.0]);
+    assert!(!is_mounted(&place.0));
+    inside.kill().unwrap();
+    inside.wait().unwrap();
+}
+
+#[test]
+fn a_remount_makes_a_mount_read_only_and_writable_again_and_loosens_nothing() {
+    if !can_mount() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let (image, place, helper) = (scratch.volume(), Place::new(&scratch), scratch.path("mount.fuse.ordo"));
+    symlink(env!("CARGO_BIN_EXE_ordo"), &helper).unwrap();
+    let remount = |options: &str| Command::new(&helper).args([&*image, &place.0, "-o", options]).output().unwrap();
+    let server = foreground(&image, &place, "commit=3600");
+    fs::write(place.at("kept"), "kept").unwrap();
+    let open = fs::File::create(place.at("open")).unwrap();
+    let said = fails(32, remount("ro,remount"));
+    assert!(said.contains("open for writing"), "{said}");
+    drop(open);
+    // With what mount(8) takes from the table of mounts.
+    ok(remount("ro,nosuid,nodev,relatime,remount,user_id=0,group_id=0,default_permissions"));
+    assert!(fs::write(place.at("no"), "").is_err());
+    let here = || {
+        fs::read_to_string("/proc/self/mounts").unwrap().lines().find(|line| line.contains(&place.0)).map(str::to_owned)
+    };
+    assert!(here().unwrap().contains("nosuid,nodev"));
+    // It is durable: a copy of the image has it after a crash.
+    let copy = scratch.path("copy.img");
+    fs::copy(&image, &copy).unwrap();
+    assert_eq!(ok(ordo(["cat", &format!("{copy}:/kept")])), "kept");
+    ok(remount("rw,remount"));
+    fs::write(place.at("yes"), "").unwrap();
+    assert!(here().unwrap().contains("nosuid,nodev"), "a remount that does not say so trusts nothing");
+    ok(unmounts(&place));
+    drop(server);
+    ok(ordo(["mount", "-o", "ro", &image, &place.0]));
+    let said = fails(32, remount("rw,remount"));
+    assert!(said.contains("reading only"), "{said}");
+    ok(unmounts(&place));
+}
+
+#[test]
+fn words_that_mount_does_not_pass_on_are_obeyed_if_it_was_asked_for_them() {
+    if !can_mount() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let (image, place, helper) = (scratch.volume(), Place::new(&scratch), scratch.path("mount.fuse.ordo"));
+    symlink(env!("CARGO_BIN_EXE_ordo"), &helper).unwrap();
+    // A program that is called as mount(8) is, and calls the helper as mount(8) does.
+    let script = format!("{helper} {image} {} -o rw; exit $?", place.0);
+    for (asked, trusted) in [("suid,dev", true), ("defaults", false), ("suid,nosuid,dev,nodev", false)] {
+        let mount = Command::new("sh").arg0("mount").args(["-c", &script, "-o", asked]).output().unwrap();
+        assert!(mount.status.success(), "{mount:?}");
+        let table = fs::read_to_string("/proc/self/mounts").unwrap();
+        let line = table.lines().find(|line| line.contains(&place.0)).unwrap();
+        assert_eq!(!line.contains("nosuid") && !line.contains("nodev"), trusted, "{asked}: {line}");
+        ok(unmounts(&place));
+    }
+}
+
+#[test]
+fn the_helper_of_umount_waits_until_the_image_can_be_moved() {
+    if !can_mount() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let (image, place, helper) = (scratch.volume(), Place::new(&scratch), scratch.path("umount.fuse.ordo"));
+    symlink(env!("CARGO_BIN_EXE_ordo"), &helper).unwrap();
+    ok(ordo(["mount", "-o", "commit=3600", &image, &place.0]));
+    fs::write(place.at("large"), vec![7; 8 << 20]).unwrap();
+    ok(Command::new(&helper).args([&*place.0, "-n", "-v", "-t", "fuse.ordo"]).output().unwrap());
+    ok(ordo(["fsck", "-n", &image]));
+    fails(32, Command::new(&helper).arg(&place.0).output().unwrap());
+}
+
+#[test]
+fn a_server_that_gives_up_its_rights_serves_and_ends_as_any_other() {
+    if !can_mount() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let (image, place) = (scratch.volume(), Place::new(&scratch));
+    assert!(fails(2, ordo(["mount", "-o", "runas=65534:65534", &image, &place.0])).contains("allow_other"));
+    assert!(fails(2, ordo(["mount", "-o", "allow_other,runas=no-such-user", &image, &place.0])).contains("no user"));
+    let mut server = foreground(&image, &place, "allow_other,runas=65534:65533");
+    let status = fs::read_to_string(format!("/proc/{}/status", server.id())).unwrap();
+    let line = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).unwrap().trim().to_owned();
+    assert_eq!(line("Uid:"), ["65534"; 4].join("\t"));
+    assert_eq!(line("Gid:"), ["65533"; 4].join("\t"));
+    assert_eq!((line("Groups:"), line("CapEff:"), line("CapPrm:")), (String::new(), "0".repeat(16), "0".repeat(16)));
+    fs::write(place.at("file"), "root's").unwrap();
+    ok(ordo(["sync", &place.0]));
+    ok(unmounts(&place));
+    assert!(server.wait().unwrap().success());
+    assert_eq!(ok(ordo(["cat", &format!("{image}:/file")])), "root's");
+}
