@@ -54,7 +54,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
     let mut whole: Box<dyn Whole> = match joined.sweep.sweep {
         Kind::Crash => Box::new(Crashes::of(&joined.sweep)),
         Kind::Faults => Box::new(Campaigns::of(&joined.sweep)),
-        Kind::Words | Kind::Fuzz => Box::<fuzz::Tallies>::default(),
+        Kind::Words | Kind::Fuzz | Kind::Sums => Box::<fuzz::Tallies>::default(),
         Kind::Paper => Box::<paper::Papers>::default(),
         Kind::Bench => Box::<bench::Benches>::default(),
     };

@@ -24,6 +24,8 @@ pub(crate) enum Kind {
     Words,
     /// Random damage.
     Fuzz,
+    /// Damage with right sums.
+    Sums,
     /// Papers run again.
     Paper,
     /// Workloads under schemes.
@@ -37,6 +39,7 @@ impl fmt::Display for Kind {
             Kind::Faults => "faults",
             Kind::Words => "words",
             Kind::Fuzz => "fuzz",
+            Kind::Sums => "sums",
             Kind::Paper => "paper",
             Kind::Bench => "bench",
         })

@@ -166,7 +166,7 @@ impl Judge<'_> {
     /// What a name refers to, in words.
     fn told(&self, id: Option<FileId>) -> String {
         let Some(id) = id else { return "absent".into() };
-        let made = self.recording.trees.iter().position(|tree| tree.files.contains_key(&id));
+        let made = self.recording.trees.iter().position(|tree| tree.file(id).is_some());
         match made {
             Some(0) => format!("inode {} (of the set-up)", id.ino),
             Some(call) => format!("inode {} (made by call {call}, {})", id.ino, self.recording.calls[call - 1].short()),
@@ -220,10 +220,10 @@ impl Judge<'_> {
     }
 
     fn file(&self, found: &Tree, id: FileId, file: &File) -> Option<Breach> {
-        let known = |floor| self.window(floor).iter().filter_map(|tree| tree.files.get(&id)).collect::<Vec<_>>();
+        let known = |floor| self.window(floor).iter().filter_map(|tree| tree.file(id)).collect::<Vec<_>>();
         let (data, attributes) = (known(self.floors.data(id)), known(self.floors.attributes(id)));
         let path = || found.path_of(id);
-        if attributes.is_empty() || data.is_empty() || self.changed_unseen(id) {
+        if attributes.is_empty() || data.is_empty() {
             return None;
         }
         if !attributes.iter().any(|was| was.kind == file.kind) {
@@ -236,14 +236,6 @@ impl Judge<'_> {
             ));
         }
         self.attributes(&path, id, file, &attributes).or_else(|| self.data(&path, id, file, &data))
-    }
-
-    /// The file's last name was removed, and later changes through an open slot are in no recorded tree. If the removal
-    /// need not be durable, a crash may show the file under its name with those changes.
-    fn changed_unseen(&self, id: FileId) -> bool {
-        let top = self.floors.top.min(self.recording.trees.len() - 1);
-        let held = |call: &crate::record::Call| call.op.as_ref().is_some_and(|op| op.to_string().contains('@'));
-        !self.recording.trees[top].files.contains_key(&id) && self.recording.calls[..top].iter().any(held)
     }
 
     fn attributes(&self, path: &dyn Fn() -> String, id: FileId, file: &File, may: &[&File]) -> Option<Breach> {
@@ -295,7 +287,7 @@ impl Judge<'_> {
         }
         let since = || self.since(self.floors.data(id));
         // A file that was being created may be present without its bytes.
-        let new = self.window(self.floors.data(id)).iter().any(|tree| !tree.files.contains_key(&id));
+        let new = self.window(self.floors.data(id)).iter().any(|tree| tree.file(id).is_none());
         let same = |was: &&File| was.size == may[0].size && was.sectors == may[0].sectors;
         let unchanged = !new && may.iter().all(|was| same(was) && was.contents == may[0].contents);
         if !unchanged && !self.promises.durable_stays {
@@ -386,7 +378,7 @@ impl Judge<'_> {
             return None;
         }
         let mut seen: FxHashMap<*const Vec<(u64, Bytes)>, ()> = FxHashMap::default();
-        for (id, file) in self.recording.trees.iter().flat_map(|tree| &tree.files) {
+        for (id, file) in self.recording.trees.iter().flat_map(|tree| tree.files.iter().chain(&tree.nameless)) {
             if seen.insert(Rc::as_ptr(&file.contents), ()).is_some() {
                 continue;
             }

@@ -177,7 +177,7 @@ impl<'a> Promised<'a> {
             self.changed_on_return(before, after, now);
         }
         if let Some(op) = call.op.as_ref().filter(|_| call.done) {
-            self.note_slot(op, after);
+            self.note_slot(op, before, after);
             if let Op::Fsync { path, data_only } = op
                 && let Some(id) = self.resolve(path, after)
             {
@@ -252,18 +252,15 @@ impl<'a> Promised<'a> {
         }
     }
 
-    fn note_slot(&mut self, op: &Op, tree: &Tree) {
-        match op {
-            Op::Open { slot, path } => {
-                let id = self.resolve(path, tree);
-                self.slots.remove(&format!("@{slot}"));
-                self.slots.extend(id.map(|id| (format!("@{slot}"), id)));
-            }
-            Op::Tmpfile { slot, .. } | Op::Close { slot } => {
-                self.slots.remove(&format!("@{slot}"));
-            }
-            _ => {}
-        }
+    fn note_slot(&mut self, op: &Op, before: &Tree, after: &Tree) {
+        let (slot, id) = match op {
+            Op::Open { slot, path } => (slot, self.resolve(path, after)),
+            Op::Tmpfile { slot, .. } => (slot, after.nameless.keys().find(|id| before.file(**id).is_none()).copied()),
+            Op::Close { slot } => (slot, None),
+            _ => return,
+        };
+        self.slots.remove(&format!("@{slot}"));
+        self.slots.extend(id.map(|id| (format!("@{slot}"), id)));
     }
 
     fn resolve(&self, path: &str, tree: &Tree) -> Option<FileId> {

@@ -16,7 +16,7 @@ use ordo_disk::{DiskOp, Event, Image, Kind, NbdLosses, RamDisk, Recorder, SECTOR
 use ordo_model::MemFs;
 use ordo_rt::{Rng, Rt, Time};
 use ordo_schemes::Settings;
-use ordo_vfs::{Caller, FileSystem, Refusal};
+use ordo_vfs::{Caller, FileSystem, NodeId, Refusal};
 use ordo_workload::random::{Op, Outcome, Player, compare_trees};
 use ordofs::{Engine, LayoutName, Located, MountOptions, Mounted, Syncer};
 use std::rc::Rc;
@@ -260,7 +260,7 @@ impl Run<'_> {
             cleaned: 0,
             lost: None,
             calls: Vec::new(),
-            trees: vec![Rc::new(self.tree()?)],
+            trees: vec![Rc::new(self.tree(nodes(&real))?)],
             engine_calls: (self.mounted.cache().calls_begun(), Vec::new()),
         };
         let mut rng = Rng::new(self.plan.seed ^ 0x0070_6175_7365);
@@ -274,7 +274,7 @@ impl Run<'_> {
             recording.calls.push(Call { text, op: Some(op.clone()), done, began, returned, syncs });
             // On a volume that was used before no model says what should be there, and most calls are refused.
             if done || !used {
-                self.keep_tree(&mut recording, &memory)?;
+                self.keep_tree(&mut recording, nodes(&real), &memory)?;
             } else {
                 recording.trees.extend(recording.trees.last().cloned());
             }
@@ -292,7 +292,7 @@ impl Run<'_> {
         let text = format!("(nothing for {} s)", IDLE.as_secs());
         recording.calls.push(Call { text, op: None, done: true, began, returned, syncs: false });
         recording.engine_calls.1.push(u64::MAX);
-        self.keep_tree(&mut recording, &memory)?;
+        self.keep_tree(&mut recording, Vec::new(), &memory)?;
         Ok(recording)
     }
 
@@ -348,13 +348,18 @@ impl Run<'_> {
         attributes && self.plan.layout() == LayoutName::Lfs
     }
 
-    fn tree(&self) -> Result<Tree, Error> {
-        let tree = self.rt.block_on(Tree::read(&**self.mounted.fs()));
+    /// The tree, with those of the held files that have no name.
+    fn tree(&self, held: Vec<NodeId>) -> Result<Tree, Error> {
+        let fs = &**self.mounted.fs();
+        let tree = self.rt.block_on(async {
+            let mut tree = Tree::read(fs).await?;
+            tree.add_nameless(fs, held).await.map(|()| tree)
+        });
         tree.map_err(|error| Error::Run(format!("reading the tree: {error}")))
     }
 
-    fn keep_tree(&self, recording: &mut Recording, memory: &MemFs) -> Result<(), Error> {
-        let tree = self.tree()?;
+    fn keep_tree(&self, recording: &mut Recording, held: Vec<NodeId>, memory: &MemFs) -> Result<(), Error> {
+        let tree = self.tree(held)?;
         let last = recording.trees.last().filter(|last| ***last == tree);
         let same = last.cloned();
         if same.is_none() && !self.stopped {
@@ -365,6 +370,11 @@ impl Run<'_> {
         recording.trees.push(same.unwrap_or_else(|| Rc::new(tree)));
         Ok(())
     }
+}
+
+/// The files that a player holds.
+fn nodes<F: FileSystem>(player: &Player<'_, F>) -> Vec<NodeId> {
+    player.held().map(|(_, node)| node).collect()
 }
 
 /// The fingerprint of `base`, which differs from `fresh` only where `events` write.

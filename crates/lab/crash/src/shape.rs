@@ -3,6 +3,7 @@
 use crate::device::Device;
 use ordo_ondisk::lfs::Version;
 use ordo_ondisk::{Endian, Format};
+use ordo_rt::Rng;
 use ordo_workload::script::random::Ground;
 use ordofs::{NewLog, NewVolume};
 
@@ -79,6 +80,13 @@ impl Shape {
         let log = LogShape::of(self.size, self.bsize);
         // Larger fragments than a superblock are not possible there.
         Shape { format: Format::Ufs1, fsize: self.fsize.min(8192), log: Some(log), ..self }
+    }
+
+    /// The same for a random script, whose seed says which form of the log it has, too.
+    pub fn into_log_of(self, seed: u64) -> Shape {
+        let version = *Rng::new(seed ^ 0x666f_726d).pick(&[Version::V2, Version::V2, Version::Lfs64, Version::V1]);
+        let shape = self.into_log();
+        Shape { log: shape.log.map(|log| LogShape { version, ..log }), ..shape }
     }
 
     /// The parameters of the volume that random scripts are generated for.

@@ -97,6 +97,35 @@ impl File {
 }
 
 impl File {
+    /// Reads everything but the names in a directory.
+    async fn read<F: FileSystem>(fs: &F, node: NodeId, attr: &Attr) -> Result<File> {
+        let directory = attr.kind == Kind::Directory;
+        let mut file = File {
+            kind: (attr.kind, attr.rdev),
+            mode: if attr.kind == Kind::Symlink { 0 } else { attr.mode.bits() },
+            owner: (attr.uid, attr.gid),
+            flags: attr.flags,
+            nlink: attr.nlink,
+            size: if directory { 0 } else { attr.size },
+            sectors: if directory { 0 } else { attr.sectors },
+            contents: Rc::default(),
+            xattrs: BTreeMap::new(),
+            names: BTreeMap::new(),
+        };
+        match attr.kind {
+            Kind::Regular => file.contents = Rc::new(contents(fs, node, attr.size).await?),
+            Kind::Symlink => file.contents = Rc::new(vec![(0, fs.readlink(node).await?)]),
+            _ => {}
+        }
+        if matches!(attr.kind, Kind::Directory | Kind::Regular) {
+            for name in xattrs(fs, node).await? {
+                let value = fs.getxattr(node, &name).await?;
+                file.xattrs.insert(name, value);
+            }
+        }
+        Ok(file)
+    }
+
     /// Equal except for names, counts, and zeroes at the end.
     fn leaks_into(&self, is: &File) -> bool {
         let kept = || is.contents.iter().all(|(at, piece)| self.bytes(*at, piece.len()).as_ref() == Some(piece));
@@ -114,6 +143,9 @@ pub(crate) struct Tree {
     pub(crate) root: FileId,
     /// Every file that has a name, and the root.
     pub(crate) files: BTreeMap<FileId, File>,
+    /// Files without a name that somebody holds open: they were removed, or have no name yet. What they hold may be seen
+    /// after a crash, under the older name or the later one. A directory counts with its attributes.
+    pub(crate) nameless: BTreeMap<FileId, File>,
 }
 
 impl Tree {
@@ -124,7 +156,7 @@ impl Tree {
     pub(crate) async fn read<F: FileSystem>(fs: &F) -> Result<Tree> {
         let root = fs.root();
         let attr = fs.getattr(root).await?;
-        let mut tree = Tree { root: FileId::from(&attr), files: BTreeMap::new() };
+        let mut tree = Tree { root: FileId::from(&attr), files: BTreeMap::new(), nameless: BTreeMap::new() };
         let mut waiting = vec![(root, attr)];
         while let Some((node, attr)) = waiting.pop() {
             let outcome = tree.take(fs, node, &attr, &mut waiting).await;
@@ -150,39 +182,36 @@ impl Tree {
         if self.files.contains_key(&id) {
             return Ok(());
         }
-        let directory = attr.kind == Kind::Directory;
-        let mut file = File {
-            kind: (attr.kind, attr.rdev),
-            mode: if attr.kind == Kind::Symlink { 0 } else { attr.mode.bits() },
-            owner: (attr.uid, attr.gid),
-            flags: attr.flags,
-            nlink: attr.nlink,
-            size: if directory { 0 } else { attr.size },
-            sectors: if directory { 0 } else { attr.sectors },
-            contents: Rc::default(),
-            xattrs: BTreeMap::new(),
-            names: BTreeMap::new(),
-        };
-        match attr.kind {
-            Kind::Directory => {
-                for name in names(fs, node).await? {
-                    let entry = fs.lookup(node, Name::new(&name)?).await?;
-                    file.names.insert(name, FileId::from(&entry.attr));
-                    waiting.push((entry.node, entry.attr));
-                }
-            }
-            Kind::Regular => file.contents = Rc::new(contents(fs, node, attr.size).await?),
-            Kind::Symlink => file.contents = Rc::new(vec![(0, fs.readlink(node).await?)]),
-            _ => {}
-        }
-        if matches!(attr.kind, Kind::Directory | Kind::Regular) {
-            for name in xattrs(fs, node).await? {
-                let value = fs.getxattr(node, &name).await?;
-                file.xattrs.insert(name, value);
+        let mut file = File::read(fs, node, attr).await?;
+        if attr.kind == Kind::Directory {
+            for name in names(fs, node).await? {
+                let entry = fs.lookup(node, Name::new(&name)?).await?;
+                file.names.insert(name, FileId::from(&entry.attr));
+                waiting.push((entry.node, entry.attr));
             }
         }
         self.files.insert(id, file);
         Ok(())
+    }
+
+    /// Adds those of the held files that have no name.
+    ///
+    /// # Errors
+    /// Those of the calls that read.
+    pub(crate) async fn add_nameless<F: FileSystem>(&mut self, fs: &F, held: Vec<NodeId>) -> Result<()> {
+        for node in held {
+            let attr = fs.getattr(node).await?;
+            let id = FileId::from(&attr);
+            if !self.files.contains_key(&id) {
+                self.nameless.insert(id, File::read(fs, node, &attr).await?);
+            }
+        }
+        Ok(())
+    }
+
+    /// A file, with a name or without.
+    pub(crate) fn file(&self, id: FileId) -> Option<&File> {
+        self.files.get(&id).or_else(|| self.nameless.get(&id))
     }
 
     /// The file that a name in a directory refers to.
@@ -296,7 +325,7 @@ impl Tree {
 }
 
 /// Whether this is the file of a log, in the root directory.
-fn is_log(name: &[u8]) -> bool {
+pub(crate) fn is_log(name: &[u8]) -> bool {
     [ordo_ondisk::suj::NAME, ordo_ondisk::redo::FILE, ordo_ondisk::redo::ACTIVE]
         .iter()
         .any(|log| log.as_bytes() == name)

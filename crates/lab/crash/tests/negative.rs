@@ -7,6 +7,7 @@ mod common;
 
 use ordo_crash::{Counters, Device, Memory, Oracle, Plan, Report, explore, explore_with};
 use ordo_probe::{Mutant, MutantSpec, mutants};
+use ordo_schemes::AllocInit;
 use ordo_workload::script::{self, Script};
 use std::sync::Arc;
 
@@ -63,6 +64,47 @@ fn a_cache_that_nobody_flushes_is_convicted_where_it_is_volatile() {
             let report = run(&script, device);
             assert_eq!(report.violations_total > 0, volatile, "{} on {device}: {:?}", script.name, report.violations);
             assert_eq!(report.flushes, 0);
+        }
+    }
+}
+
+/// Each rule that `sync` declares is needed, and the ready-made scripts show it: what they say without the rule.
+#[test]
+fn every_rule_that_is_dropped_is_missed_by_a_ready_made_script() {
+    let scripts = scripts();
+    let on = |alloc_init| {
+        let mut plan = plan(&scripts[0], "sata");
+        plan.settings.alloc_init = Some(alloc_init);
+        plan.promises().unwrap().rules.into_iter().map(move |(rule, _)| (alloc_init, rule))
+    };
+    // With all initialised there is a rule more, and one less.
+    let rules: Vec<_> = on(AllocInit::Directories).chain(on(AllocInit::All)).collect();
+    assert!(rules.len() > 20, "{rules:?}");
+    let found = common::by_two(rules.len(), |at| {
+        let (alloc_init, rule) = rules[at];
+        let mut memory = Memory::default();
+        scripts.iter().find_map(|script| {
+            let mut plan = plan(script, "sata");
+            plan.settings.alloc_init = Some(alloc_init);
+            plan.settings.without.insert(rule.to_owned());
+            let report = explore_with(&plan, &mut memory, &Counters::default()).unwrap();
+            report.violations.first().map(|_| script.name.clone())
+        })
+    });
+    let missed: Vec<_> = rules.iter().zip(&found).filter(|(_, found)| found.is_none()).map(|(rule, _)| rule).collect();
+    println!("{:?}", rules.iter().zip(&found).collect::<Vec<_>>());
+    assert!(missed.is_empty(), "no ready-made script shows these: {missed:?}");
+}
+
+/// What shows these two in the fewest states.
+#[test]
+fn targets_and_attributes_have_scripts_of_their_own() {
+    for (rule, name) in [("target-initialised", "u22"), ("attributes-initialised", "u23")] {
+        for device in ["sata", "nvme", "plp", "scsi94"] {
+            let mut plan = Plan { enough: 1, ..plan(&script::find(name).unwrap(), device) };
+            assert_eq!(explore(&plan).unwrap().violations_total, 0, "{name} on {device}");
+            plan.settings.without.insert(rule.to_owned());
+            assert!(explore(&plan).unwrap().violations_total > 0, "{name} on {device} without {rule}");
         }
     }
 }

@@ -16,7 +16,7 @@ use std::time::Duration;
 /// Requests that one program may make of the disk for one image, far more than an undamaged one takes.
 const REQUESTS: u64 = 20_000;
 /// Virtual time after which a call counts as one that never ends.
-const HANG: Duration = Duration::from_secs(100_000);
+pub(super) const HANG: Duration = Duration::from_secs(100_000);
 
 /// What became of an image.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -54,16 +54,16 @@ fn try_image(base: &Base, ram: &RamDisk, loss: Loss, scheme: &str) -> Result<Fat
     });
     let before = read(&rt, ram);
     let forced = ram.snapshot();
-    let mounted = mount(&rt, &forced, Some(scheme));
+    let mounted = mount(&rt, &forced, Writes::ByForce(Some(scheme)));
     let changed = mounted.is_some();
     if let Some(mounted) = mounted {
         rt.block_on(change(&**mounted.fs()));
         let _ = rt.block_on(mounted.unmount());
     }
-    repair(&rt, &forced).map_err(|why| format!("after it was used by force: {why}"))?;
+    repaired_is_sound(&rt, &forced).map_err(|why| format!("after it was used by force: {why}"))?;
     // A check that wrote something would fail.
     let judged = check(&rt, &ram.snapshot().with(|info| info.read_only = true), Mode::Check)?;
-    let repaired = repair(&rt, ram)?;
+    let repaired = repaired_is_sound(&rt, ram)?;
     if repaired {
         let after = read(&rt, ram).ok_or("a repaired volume cannot be mounted and read")?;
         if let Loss::Of(part) = loss {
@@ -79,7 +79,7 @@ fn try_image(base: &Base, ram: &RamDisk, loss: Loss, scheme: &str) -> Result<Fat
 }
 
 /// Changes whatever can be changed. The volume is damaged, and errors are expected.
-async fn change<F: FileSystem>(fs: &F) {
+pub(super) async fn change<F: FileSystem>(fs: &F) {
     let s = Session::new(fs);
     let _ = s.write_file("new", &[3; 20_000]).await;
     let _ = s.mkdir_all("made/below").await;
@@ -103,27 +103,45 @@ async fn change<F: FileSystem>(fs: &F) {
     let _ = fs.statfs().await;
 }
 
-/// Mounts the image if possible; read-only without a scheme.
-fn mount(rt: &Rt, ram: &RamDisk, scheme: Option<&str>) -> Option<Mounted> {
+/// How a volume is mounted; with which scheme, if not with its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Writes<'a> {
+    /// Nothing is changed.
+    Nothing,
+    /// As a user does.
+    Orderly(Option<&'a str>),
+    /// Whatever state it is in.
+    ByForce(Option<&'a str>),
+}
+
+/// Mounts the image if possible.
+pub(super) fn mount(rt: &Rt, ram: &RamDisk, writes: Writes<'_>) -> Option<Mounted> {
     let disk = Rc::new(Budget::new(Rc::new(ram.clone()), REQUESTS));
     let located = ordofs::locate_on(rt, disk).ok()?;
+    let scheme = match writes {
+        Writes::Nothing => None,
+        Writes::Orderly(scheme) | Writes::ByForce(scheme) => scheme,
+    };
     let options = MountOptions {
-        read_only: scheme.is_none(),
-        force: true,
+        read_only: writes == Writes::Nothing,
+        force: !matches!(writes, Writes::Orderly(_)),
         cache: 8 << 20,
         scheme: scheme.map(Into::into),
         ..MountOptions::default()
     };
-    rt.block_on(Mounted::mount(rt, located, &options)).ok()
+    let mounted = rt.block_on(Mounted::mount(rt, located, &options)).ok()?;
+    // An orderly mount of what should be checked first is read-only.
+    let refused = writes != Writes::Nothing && mounted.why_read_only().is_some();
+    (!refused).then_some(mounted)
 }
 
-fn read(rt: &Rt, ram: &RamDisk) -> Option<Seen> {
-    let mounted = mount(rt, ram, None)?;
+pub(super) fn read(rt: &Rt, ram: &RamDisk) -> Option<Seen> {
+    let mounted = mount(rt, ram, Writes::Nothing)?;
     rt.block_on(look(&**mounted.fs())).ok()
 }
 
 /// `None`: there is no superblock to begin with.
-fn check(rt: &Rt, ram: &RamDisk, mode: Mode) -> Result<Option<Report>, String> {
+pub(super) fn check(rt: &Rt, ram: &RamDisk, mode: Mode) -> Result<Option<Report>, String> {
     let disk: Rc<dyn Disk> = Rc::new(Budget::new(Rc::new(ram.clone()), REQUESTS));
     match rt.block_on(ordo_fsck::check(rt, disk, ordo_fsck::Options::new(mode))) {
         Ok(report) => Ok(Some(report)),
@@ -132,8 +150,11 @@ fn check(rt: &Rt, ram: &RamDisk, mode: Mode) -> Result<Option<Report>, String> {
     }
 }
 
-/// Repairs the image; `false` if that is refused.
-fn repair(rt: &Rt, ram: &RamDisk) -> Result<bool, String> {
+/// Repairs the image, and finds it sound; `false` if that is refused.
+///
+/// # Errors
+/// It is not.
+pub(super) fn repaired_is_sound(rt: &Rt, ram: &RamDisk) -> Result<bool, String> {
     let Some(report) = check(rt, ram, Mode::Repair)? else { return Ok(false) };
     if report.refused.is_some() {
         return Ok(false);

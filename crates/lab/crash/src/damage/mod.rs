@@ -4,18 +4,20 @@
 //! [`Kind::Words`] replaces every 32-bit word of the metadata at the head of a volume by values that break arithmetic:
 //! the superblock, the summary, the first group's header and maps, inodes 2 to 9, the first chunks of the root
 //! directory, an indirect block, extended attributes. [`Kind::Random`] flips bits, sets words, clears and copies
-//! sectors, once or often, anywhere.
+//! sectors, once or often, anywhere. [`Kind::Believed`] damages every structure of every layout and log, and makes all
+//! sums right again ([`believed`]).
 //!
 //! D1. An image is a function of its name and the seed. A unit is some images in a row, the same however many machines
 //!     share the units.
 //! D2. Of a word in a structure only the file of that structure may be lost. Random damage may cost any file.
 
+pub mod believed;
 mod budget;
 mod judge;
 mod volumes;
 
 use crate::Error;
-use judge::{Loss, judge};
+use judge::{Fate, Loss, judge};
 use ordo_disk::RamDisk;
 use ordo_rt::Rng;
 use serde::{Deserialize, Serialize};
@@ -39,6 +41,8 @@ pub enum Kind {
     Words,
     /// Random damage, to so many images of each kind of volume.
     Random(u64),
+    /// Damage with right sums, to so many images of each kind of volume.
+    Believed(u64),
 }
 
 /// Images that are tried together (D1).
@@ -47,6 +51,8 @@ pub struct Unit {
     variant: usize,
     /// Index of the damaged structure; none if the damage is random.
     target: Option<usize>,
+    /// The damage has right sums.
+    believed: bool,
     range: Range<u64>,
     /// What it is, in words.
     pub name: String,
@@ -79,6 +85,13 @@ pub struct Tally {
 }
 
 impl Tally {
+    fn count(&mut self, fate: Fate) {
+        self.read += u64::from(fate.read);
+        self.changed += u64::from(fate.changed);
+        self.found += u64::from(fate.found);
+        self.repaired += u64::from(fate.repaired);
+    }
+
     /// Adds that of other images.
     pub fn and(mut self, other: Tally) -> Tally {
         self.images += other.images;
@@ -96,6 +109,9 @@ impl Tally {
 /// # Errors
 /// A volume cannot be made.
 pub fn units(kind: Kind) -> Result<Vec<Unit>, Error> {
+    if let Kind::Believed(images) = kind {
+        return Ok(believed::units(images).collect());
+    }
     let mut units = Vec::new();
     for (variant, about) in VARIANTS.iter().enumerate() {
         match kind {
@@ -104,16 +120,17 @@ pub fn units(kind: Kind) -> Result<Vec<Unit>, Error> {
                     let part = format!("{:?}", target.part);
                     for range in ranges(target.len / 4, WORDS) {
                         let name = format!("{}, {part}, words {} to {}", about.name, range.start, range.end - 1);
-                        units.push(Unit { variant, target: Some(at), range, name });
+                        units.push(Unit { variant, target: Some(at), believed: false, range, name });
                     }
                 }
             }
             // Random damage makes no hash right again.
             Kind::Random(_) if about.resealed => {}
+            Kind::Believed(_) => {}
             Kind::Random(images) => {
                 for range in ranges(images, IMAGES) {
                     let name = format!("{}, images {} to {}", about.name, range.start, range.end - 1);
-                    units.push(Unit { variant, target: None, range, name });
+                    units.push(Unit { variant, target: None, believed: false, range, name });
                 }
             }
         }
@@ -125,26 +142,26 @@ fn ranges(all: u64, step: u64) -> impl Iterator<Item = Range<u64>> {
     (0..all.div_ceil(step)).map(move |n| n * step..((n + 1) * step).min(all))
 }
 
-/// Tries the images of a unit; also returns the hashes of their contents.
+/// Tries the images of a unit; also returns the hashes of their contents. Before each image `begins` is called with its
+/// name.
 ///
 /// # Errors
 /// The volume cannot be made; what an image does is no error.
-pub fn run(unit: &Unit, seed: u64) -> Result<(Tally, BTreeSet<u128>), Error> {
+pub fn run(unit: &Unit, seed: u64, begins: &dyn Fn(&str)) -> Result<(Tally, BTreeSet<u128>), Error> {
+    if unit.believed {
+        return believed::run(unit.variant, unit.range.clone(), seed, begins);
+    }
     let missing = || Error::Run(format!("there is no unit {:?}", unit.name));
     let variant = VARIANTS.get(unit.variant).ok_or_else(missing)?;
     let base = variant.base()?;
     let (mut tally, mut hashes) = (Tally::default(), BTreeSet::new());
     let mut take = |image: String, ram: RamDisk, loss: Loss, number: u64| {
+        begins(&image);
         hashes.insert(xxh3_128(&ram.to_vec()));
         let scheme = if number.is_multiple_of(3) { "sync" } else { "async" };
         tally.images += 1;
         match judge(&base, &ram, loss, scheme) {
-            Ok(fate) => {
-                tally.read += u64::from(fate.read);
-                tally.changed += u64::from(fate.changed);
-                tally.found += u64::from(fate.found);
-                tally.repaired += u64::from(fate.repaired);
-            }
+            Ok(fate) => tally.count(fate),
             Err(what) => tally.failures.push(Failure { image, what }),
         }
     };

@@ -73,7 +73,7 @@ pub(super) struct Base {
     pub(super) targets: Vec<Target>,
 }
 
-fn broken(why: impl ToString) -> Error {
+pub(super) fn broken(why: impl ToString) -> Error {
     Error::Run(format!("a volume to be damaged cannot be made: {}", why.to_string()))
 }
 
@@ -162,7 +162,7 @@ impl Variant {
 }
 
 /// Makes a file of each kind, most of them in the first eight inodes.
-async fn populate<F: FileSystem>(fs: &F) -> ordo_vfs::Result<()> {
+pub(super) async fn populate<F: FileSystem>(fs: &F) -> ordo_vfs::Result<()> {
     let s = Session::new(fs);
     s.write_file("small", b"a fragment and a bit of another one").await?;
     s.write_file("indirect", &[0x5a; 15 * 4096 + 700]).await?;

@@ -28,7 +28,7 @@ fn tree(contents: &[u8], second_name: bool) -> Tree {
     let dir = file(Kind::Directory, &[], if second_name { names } else { &[] });
     let files = [(id(2), root), (id(3), file(Kind::Regular, contents, &[])), (id(4), dir)];
     let last = (id(5), file(Kind::Directory, &[], &[]));
-    Tree { root: id(2), files: files.into_iter().chain([last]).collect() }
+    Tree { root: id(2), files: files.into_iter().chain([last]).collect(), nameless: BTreeMap::new() }
 }
 
 #[test]

@@ -41,7 +41,7 @@ impl Ground {
     }
 
     /// Pointers in an indirect block.
-    pub(super) fn pointers(&self) -> u64 {
+    pub(in crate::script::random) fn pointers(&self) -> u64 {
         self.block / if self.ufs1 { 4 } else { 8 }
     }
 }

@@ -17,10 +17,18 @@ pub enum Profile {
     Busy,
     /// All of these in one script.
     Mixed,
+    /// Access lists, attributes and modes that change while names move.
+    Lists,
+    /// Numbers of files at the edges of a block of inodes, and of a block of the inode map.
+    Inodes,
+    /// Large allocations, and holes that are filled, at the edges of indirect blocks.
+    Holes,
+    /// Files that are written before they have a name, or after they had one.
+    Nameless,
 }
 
 /// All profiles: the name, and what it is for.
-pub const PROFILES: [(Profile, &str, &str); 7] = [
+pub const PROFILES: [(Profile, &str, &str); 11] = [
     (Profile::Sizes, "sizes", "sizes at the edges of fragments, blocks and indirect blocks"),
     (Profile::Names, "names", "names of 1 to 255 bytes, so that directories grow by fragments and blocks"),
     (Profile::Moves, "moves", "directories that move while they are filled and emptied"),
@@ -28,6 +36,10 @@ pub const PROFILES: [(Profile, &str, &str); 7] = [
     (Profile::Busy, "busy", "many small changes in a row, so that a log fills"),
     (Profile::Mixed, "mixed", "all of these in one script"),
     (Profile::Any, "any", "any call, few names"),
+    (Profile::Lists, "lists", "access lists, attributes and modes that change while names move; UFS2 has the lists"),
+    (Profile::Inodes, "inodes", "numbers of files at the edges of a block of inodes, and of the inode map"),
+    (Profile::Holes, "holes", "large allocations, and holes that are filled, at the edges of indirect blocks"),
+    (Profile::Nameless, "nameless", "files that are written before they have a name, or after they had one"),
 ];
 
 impl Profile {
@@ -44,7 +56,16 @@ impl Profile {
     /// The parameters of its scripts.
     pub(super) fn ways(self) -> Ways {
         use What::*;
-        let ways = |weights, calls| Ways { weights, setup: (0, 7), calls, durable: 25, pauses: 12, long_names: 0 };
+        let ways = |weights, calls| Ways {
+            weights,
+            setup: (0, 7),
+            calls,
+            durable: 25,
+            pauses: 12,
+            long_names: 0,
+            held: 6,
+            many_files: false,
+        };
         match self {
             Profile::Any | Profile::Mixed => Ways { long_names: 40, ..ways(MIXED, LENGTHS) },
             Profile::Sizes => ways(
@@ -135,6 +156,65 @@ impl Profile {
                     [(30, 45), (45, 60), (60, 80)],
                 )
             },
+            Profile::Lists => ways(
+                &[
+                    (10, Create),
+                    (8, Mkdir),
+                    (4, Link),
+                    (5, Unlink),
+                    (12, Rename),
+                    (8, RenameDir),
+                    (4, Exchange),
+                    (30, SetAcl),
+                    (8, Chmod),
+                    (10, SetXattr),
+                    (5, RemoveXattr),
+                    (4, Write),
+                ],
+                LENGTHS,
+            ),
+            Profile::Inodes => Ways {
+                setup: (0, 2),
+                many_files: true,
+                ..ways(
+                    &[(40, Create), (8, Mkdir), (24, Unlink), (4, Rmdir), (6, Rename), (4, Write), (3, Tmpfile)],
+                    [(3, 6), (5, 10), (8, 16)],
+                )
+            },
+            Profile::Holes => ways(
+                &[
+                    (10, Create),
+                    (4, Unlink),
+                    (22, Reserve),
+                    (26, Fill),
+                    (10, Write),
+                    (8, Fallocate),
+                    (12, Truncate),
+                    (3, Rename),
+                ],
+                [(3, 6), (4, 8), (6, 12)],
+            ),
+            Profile::Nameless => Ways {
+                held: 60,
+                ..ways(
+                    &[
+                        (4, Create),
+                        (3, Mkdir),
+                        (16, Tmpfile),
+                        (14, LinkTmpfile),
+                        (10, Open),
+                        (3, Close),
+                        (9, Unlink),
+                        (4, Rename),
+                        (20, Write),
+                        (8, Append),
+                        (8, Truncate),
+                        (5, Fallocate),
+                        (4, ChmodHeld),
+                    ],
+                    LENGTHS,
+                )
+            },
         }
     }
 }
@@ -182,6 +262,10 @@ pub(super) struct Ways {
     pub(super) pauses: u64,
     /// Percentage of long names.
     pub(super) long_names: u64,
+    /// Percentage of changes of contents that are of a file that is held open, and may have no name.
+    pub(super) held: u64,
+    /// The set-up makes nearly as many files as fill whole blocks of inodes.
+    pub(super) many_files: bool,
 }
 
 /// A kind of call.
@@ -212,7 +296,15 @@ pub(super) enum What {
     /// Mostly within the run of fragments or the block that the file ends in.
     Truncate,
     Fallocate,
+    /// An allocation of many blocks at once.
+    Reserve,
+    /// A write of many blocks, mostly into a hole or into what was allocated.
+    Fill,
     SetXattr,
     RemoveXattr,
+    /// A list with or without an entry for a user, or none.
+    SetAcl,
     Chmod,
+    /// Of a file that is held open.
+    ChmodHeld,
 }

@@ -1,6 +1,6 @@
 //! A variation of a script: for a search that continues from scripts that reached something.
 
-use super::author::longest_attribute;
+use super::author::{LISTS, longest_attribute};
 use super::{Ground, Writer};
 use crate::random::{Op, Player};
 use crate::script::Script;
@@ -47,10 +47,10 @@ const OLD_DEVICE: u64 = 0xffff;
 /// numbers. A value that is longer than the volume takes is cut.
 fn fits(op: &mut Op, ground: Ground) -> bool {
     if let Op::SetXattr { len, .. } = op {
-        *len = u32::try_from(longest_attribute(ground)).map_or(*len, |most| most.min(*len));
+        *len = u32::try_from(longest_attribute(ground) - LISTS).map_or(*len, |most| most.min(*len));
     }
     match op {
-        Op::SetXattr { .. } | Op::RemoveXattr { .. } => !ground.ufs1,
+        Op::SetXattr { .. } | Op::RemoveXattr { .. } | Op::SetAcl { .. } => !ground.ufs1,
         Op::Mknod { rdev, .. } => !ground.ufs1 || *rdev <= OLD_DEVICE,
         _ => true,
     }

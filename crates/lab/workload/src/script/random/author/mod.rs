@@ -1,13 +1,17 @@
 //! Draws calls for a volume of known geometry and for the tree that the calls before have left, so that most of them do
 //! something.
 
+mod contents;
+
+pub(in crate::script::random) use contents::{LISTS, longest_attribute};
+
 use super::ground::Ground;
 use super::profile::{Profile, Ways, What};
 use crate::paths::{Session, join};
 use crate::random::Op;
 use ordo_model::{MemFs, ready};
 use ordo_rt::Rng;
-use ordo_vfs::{FallocMode, Kind, Name, RenameMode, XattrMode};
+use ordo_vfs::{Kind, Name, RenameMode};
 
 /// Number of short names: few, so that calls interact.
 const NAMES: u64 = 7;
@@ -21,17 +25,15 @@ const DIRECT: u64 = 12;
 const DIRBLK: u64 = 512;
 /// Most names with which the set-up fills a directory.
 const FILL_MAX: u64 = 200;
+/// Bytes of an inode, and of an entry of the inode map, in the formats that there are.
+const INODES: [u64; 5] = [256, 128, 12, 20, 32];
+/// How far the number of files is from an edge. The first numbers are the volume's own.
+const BESIDE: u64 = 9;
+/// Most files of a set-up.
+const FILES_MAX: u64 = 420;
 /// Slots for open files; one more is for files without a name.
 const SLOTS: u64 = 2;
 const TMPFILE: u8 = 2;
-/// Names of attributes; and an upper bound of the bytes that one takes beside its value.
-const ATTRIBUTES: [&str; 3] = ["x", "y", "long-name-of-an-attribute-of-this-file"];
-const ATTRIBUTE_HEAD: u64 = 80;
-
-/// Most bytes of an attribute: all names together fit in the two blocks that a file has for them.
-pub(super) fn longest_attribute(ground: Ground) -> u64 {
-    ground.block * 2 / ATTRIBUTES.len() as u64 - ATTRIBUTE_HEAD
-}
 
 /// Durations of pauses, in milliseconds: the syncer's second, a journal's five seconds, half of the syncer's age limit,
 /// the limit with the seconds around it in which waits end, and twice that.
@@ -132,8 +134,26 @@ impl Author {
         }
     }
 
+    /// Files for the set-up, nearly as many as fill whole blocks of inodes or of an inode map, or a few more.
+    fn many(&mut self) -> Vec<Op> {
+        let block = self.ground.block;
+        let edges: Vec<u64> = INODES
+            .iter()
+            .flat_map(|size| (1..=2).map(move |blocks| block / size * blocks))
+            .filter(|count| (2 * BESIDE..=FILES_MAX).contains(count))
+            .collect();
+        if edges.is_empty() {
+            return Vec::new();
+        }
+        let count = *self.rng.pick(&edges) + 2 - self.rng.below(BESIDE);
+        (0..count).map(|i| Op::Create { path: format!("n{i}"), mode: 0o644 }).collect()
+    }
+
     /// Calls that fill a new directory up to the edge of a fragment, of a block, or of its direct blocks; now and then.
     pub(super) fn fill(&mut self) -> Vec<Op> {
+        if self.ways.many_files {
+            return self.many();
+        }
         if self.ways.long_names == 0 || !self.rng.chance(self.ways.long_names / 6, 100) {
             return Vec::new();
         }
@@ -162,7 +182,10 @@ impl Author {
         });
         let (_, what) = drawn?;
         match what {
-            What::Write | What::Append | What::Truncate | What::Fallocate => self.contents(*what),
+            What::Write | What::Append | What::Truncate | What::Fallocate | What::Reserve | What::Fill => {
+                self.contents(*what)
+            }
+            What::SetAcl => self.access_list(),
             What::SetXattr | What::RemoveXattr => self.attribute(*what),
             what => self.names(*what),
         }
@@ -277,6 +300,7 @@ impl Author {
             }
             What::Close => Op::Close { slot: self.rng.below(SLOTS + 1) as u8 },
             What::Chmod => Op::Chmod { path: self.any()?, mode },
+            What::ChmodHeld => Op::Chmod { path: self.slot(), mode },
             _ => return None,
         })
     }
@@ -287,114 +311,9 @@ impl Author {
         Op::Rename { path, to, mode }
     }
 
-    /// A file to change; sometimes an open one.
-    fn contents_of(&mut self) -> Option<(String, u64)> {
-        if self.rng.chance(6, 100) {
-            return Some((format!("@{}", self.rng.below(SLOTS + 1)), 0));
-        }
-        if self.rng.chance(65, 100) {
-            let known = self.known.files.iter().find(|(path, _)| Some(path) == self.focus.as_ref());
-            if let Some(known) = known {
-                return Some(known.clone());
-            }
-        }
-        self.file()
-    }
-
-    fn contents(&mut self, what: What) -> Option<Op> {
-        let (path, size) = self.contents_of()?;
-        self.focus = Some(path.clone());
-        Some(match what {
-            What::Append => {
-                let small = *self.rng.pick(&[1, 200, 512, 700, 1024, 2048, 3000, 5000]);
-                Op::Write { path, offset: size, len: small, seed: 0 }
-            }
-            What::Write => {
-                let offset = if self.rng.chance(30, 100) { size } else { self.edge(size) };
-                Op::Write { path, offset, len: self.length() as u32, seed: 0 }
-            }
-            What::Truncate => Op::Truncate { path, size: self.edge(size) },
-            _ => {
-                let keep_size = self.rng.chance(40, 100);
-                let mode = match self.rng.below(4) {
-                    0 | 1 => FallocMode::PunchHole,
-                    2 => FallocMode::ZeroRange { keep_size },
-                    _ => FallocMode::Allocate { keep_size },
-                };
-                Op::Fallocate { path, offset: self.edge(size), len: self.length(), mode }
-            }
-        })
-    }
-
-    /// An offset at which the layout of a file that ends at `size` changes, and a byte before and after; often in its
-    /// last block.
-    fn edge(&mut self, size: u64) -> u64 {
-        let Ground { block, frag, .. } = self.ground;
-        let frags = block / frag;
-        if self.small {
-            let at = frag * self.rng.below(2 * frags + 1);
-            return match self.rng.below(5) {
-                0 => at + 1,
-                1 => at.saturating_sub(1),
-                2 => self.rng.below(block),
-                _ => at,
-            };
-        }
-        let near_end = size.saturating_sub(1) / block * block;
-        let at = match self.rng.below(20) {
-            0..8 => near_end + frag * self.rng.below(frags + 1),
-            8..11 => frag * self.rng.below(frags + 1),
-            11..14 => block * self.rng.below(DIRECT + 2),
-            14..16 => block * DIRECT + frag * self.rng.below(frags),
-            16 => block * (DIRECT + 1),
-            17 if self.ground.block <= 8192 => block * (DIRECT + self.ground.pointers()),
-            18 => self.rng.below(block * 2),
-            _ => 0,
-        };
-        // The largest size for which every scheme's log leaves room.
-        let at = at.min(self.ground.size / 3);
-        match self.rng.below(5) {
-            0 => at + 1,
-            1 => at.saturating_sub(1),
-            _ => at,
-        }
-    }
-
-    /// A length of a transfer, at least 1.
-    fn length(&mut self) -> u64 {
-        let Ground { block, frag, .. } = self.ground;
-        let len = match self.rng.below(8) {
-            0 | 1 => 1,
-            2 | 3 => self.rng.within(frag - 1, frag + 1),
-            4 => frag * self.rng.within(1, block / frag),
-            5 => self.rng.within(block - 1, block + 1),
-            6 => self.rng.within(1, block),
-            _ => block * 2,
-        };
-        len.max(1)
-    }
-
-    fn attribute(&mut self, what: What) -> Option<Op> {
-        if self.ground.ufs1 {
-            return None;
-        }
-        let path = if self.rng.chance(20, 100) { self.dir_path()? } else { self.file()?.0 };
-        let name = format!("user.{}", self.rng.pick(&ATTRIBUTES));
-        if what == What::RemoveXattr {
-            return Some(Op::RemoveXattr { path, name });
-        }
-        let Ground { block, frag, .. } = self.ground;
-        let len = match self.rng.below(8) {
-            0 => 0,
-            1 => 1,
-            2 => self.rng.within(1, 400),
-            3 | 4 => (frag * self.rng.within(1, block / frag)).saturating_sub(self.rng.below(60)),
-            5 => block.saturating_sub(self.rng.below(80)),
-            6 => block + self.rng.below(frag),
-            _ => block * 2,
-        };
-        let len = len.min(longest_attribute(self.ground));
-        Some(Op::SetXattr { path, name, len: len as u32, seed: 0, mode: XattrMode::Set })
+    /// A slot for an open file; there may be none in it.
+    fn slot(&mut self) -> String {
+        format!("@{}", self.rng.below(SLOTS + 1))
     }
 }
 
