@@ -168,7 +168,10 @@ fn table(rows: &[Row], bed: (&str, &str), phases: &[&str], schemes: &[&str]) -> 
     let repeated = repeated(rows);
     let names = ["ops", "seconds", "ops/s"].into_iter().map(|name| (name, false));
     let names = [("runs", true)].into_iter().chain(names).chain([("of all runs", true)]);
-    let more = ["CPU s", "reads", "writes", "written", "rollbacks", "waits"].map(|name| (name, false));
+    // Where nobody has counted them, or there were none, a column of zeroes says nothing.
+    let (rolled, waited) = (rows.iter().any(|row| row.rollbacks > 0.0), rows.iter().any(|row| row.waits > 0.0));
+    let more = ["CPU s", "reads", "writes", "written"].into_iter().chain(rolled.then_some("rollbacks"));
+    let more = more.chain(waited.then_some("waits")).map(|name| (name, false));
     let names: Vec<&str> =
         names.chain(more).filter(|(_, of_several)| repeated || !of_several).map(|(name, _)| name).collect();
     html! {
@@ -194,8 +197,8 @@ fn table(rows: &[Row], bed: (&str, &str), phases: &[&str], schemes: &[&str]) -> 
                                     td { (fixed(runs.median(|row| row.disk_reads), 0)) }
                                     td { (fixed(runs.median(|row| row.disk_writes), 0)) }
                                     td { (written(&runs, bed.1)) }
-                                    td { (fixed(runs.median(|row| row.rollbacks), 0)) }
-                                    td { (fixed(runs.median(|row| row.waits), 0)) }
+                                    @if rolled { td { (fixed(runs.median(|row| row.rollbacks), 0)) } }
+                                    @if waited { td { (fixed(runs.median(|row| row.waits), 0)) } }
                                 }
                             }
                         }
@@ -247,7 +250,7 @@ mod tests {
         let drawn = of(&rows.collect::<Vec<_>>()).into_string();
         assert!(!drawn.contains("of all runs") && !drawn.contains("median"), "{drawn}");
         assert_eq!(drawn.matches("<table class=\"bars\"").count(), 2, "{drawn}");
-        assert!(drawn.contains("colspan=\"10\">sync<"), "{drawn}");
+        assert!(drawn.contains("colspan=\"8\">sync<"), "{drawn}");
         // All wrote nothing, and say so.
         assert_eq!(drawn.matches("<td>nothing</td>").count(), 3, "{drawn}");
     }
