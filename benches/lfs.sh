@@ -51,7 +51,7 @@ mounted() {
       [[ $layout == ffs ]] && options=scheme=softupdates || options=rw
       "$ordo" mount -o "$options" "$work/image" "$work/mnt"
       "$ordo" bench --workload small-files --param files=8192 --disk "dir:$work/mnt" --json |
-        python3 -c 'import json, sys; [print(sys.argv[1], r["phase"], r["rate"]) for r in json.load(sys.stdin)]' "$layout" >> "$all"
+        python3 -c 'import json, sys; [print(sys.argv[1], r["phase"], r["rate"]) for r in json.load(sys.stdin) if r["ops"]]' "$layout" >> "$all"
       "$ordo" umount "$work/mnt"
       rm "$work/image"
     done

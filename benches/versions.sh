@@ -11,7 +11,7 @@ pairs=${3:-5} scheme=${4:-softupdates}
 # once NAME PROGRAM WORKLOAD PARAMETERS: lines "WORKLOAD PHASE NAME RATE". The first of three runs pays for memory.
 once() {
   "$2" bench --scheme "$scheme" --workload "$3" ${4:+--param "$4"} --runs 3 --disk ram 2>/dev/null |
-    awk -v w="$3" -v n="$1" '$1 == w && $2 != "total" {print w, $2, n, $6}'
+    awk -v w="$3" -v n="$1" '$1 == w && $2 != "total" && $2 != "sync" {print w, $2, n, $6}'
 }
 
 echo "Machine: $(nproc) CPUs, Linux $(uname -r), load $(cut -d' ' -f1-3 /proc/loadavg); $scheme, $pairs alternating pairs"

@@ -20,7 +20,7 @@ Exit status: 0 done, 1 the answer is no, 2 wrong usage, 3 an error; fsck uses th
 
 /// Makes, mounts, checks and measures Berkeley file systems
 #[derive(Debug, Parser)]
-#[command(name = "ordo", version, after_help = AFTER, max_term_width = 100)]
+#[command(name = "ordo", version, after_help = crate::first::after(), max_term_width = 100)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     command: Command,

@@ -43,7 +43,7 @@ pub(crate) struct Rules {
     pub(crate) one_volume: bool,
 }
 
-/// What was copied.
+/// What was copied: of files that are complete.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
     pub(crate) files: u64,
@@ -301,7 +301,7 @@ impl<'a, S: FileSystem, D: FileSystem> Copier<'a, S, D> {
             if let Err(Left::Stop(_)) = copied {
                 dir.fs().unlink(dir.node(), name).await?;
             }
-            copied?;
+            self.counts.bytes += copied?;
         }
         if self.rules.preserve {
             self.preserve(&from, &to).await?;
@@ -348,12 +348,13 @@ impl<'a, S: FileSystem, D: FileSystem> Copier<'a, S, D> {
         Ok(Held::new(fs, entry))
     }
 
-    /// C3: only stored ranges are read and written.
-    async fn copy_contents(&mut self, from: &Held<S>, to: &Held<D>) -> Step<()> {
+    /// C3: only stored ranges are read and written. Returns how many bytes they had.
+    async fn copy_contents(&mut self, from: &Held<S>, to: &Held<D>) -> Step<u64> {
         let size = from.attr().size;
-        let (mut at, mut end) = (0, 0);
+        let (mut at, mut end, mut copied) = (0, 0, 0);
         while let Some(range) = stored::next(from, at).await? {
             end = self.copy_range(from, to, range.start, range.end).await?;
+            copied += end - range.start;
             if end < range.end {
                 break;
             }
@@ -363,7 +364,7 @@ impl<'a, S: FileSystem, D: FileSystem> Copier<'a, S, D> {
             let set = SetAttr { size: Some(size), ..SetAttr::default() };
             to.fs().setattr(to.node(), &set).await?;
         }
-        Ok(())
+        Ok(copied)
     }
 
     /// Returns where it ended: before `end` if the file was truncated meanwhile.
@@ -383,7 +384,6 @@ impl<'a, S: FileSystem, D: FileSystem> Copier<'a, S, D> {
                     rest = rest.get(written as usize..).unwrap_or_default();
                 }
             }
-            self.counts.bytes += at - before;
             crate::progress::add(at - before);
             if at == before {
                 break;

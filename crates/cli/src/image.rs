@@ -68,11 +68,41 @@ pub(crate) fn spec(image: &Path, start: Start) -> anyhow::Result<ImageSpec> {
 /// An error of opening, with the image's name added if it is missing.
 pub(crate) fn open_error(image: &Path, error: OpenError) -> anyhow::Error {
     match error {
-        OpenError::Disk(error) => error.into(),
+        OpenError::Disk(error) => match advice(&error) {
+            Some(advice) => anyhow!("{error}; {advice}"),
+            None => error.into(),
+        },
         OpenError::NoScheme(_) => crate::out::usage(error.to_string()),
         // An error of the host's names the file itself.
         error if error.to_string().starts_with(&image.display().to_string()) => error.into(),
         error => anyhow::Error::new(error).context(image.display().to_string()),
+    }
+}
+
+/// What to do about a disk that cannot be opened, where the command knows more than the disk.
+fn advice(error: &ordofs::disk::OpenError) -> Option<String> {
+    use ordofs::disk::OpenError;
+    let shown = |path: &Path| crate::text::one_line(&path.display().to_string());
+    match error {
+        // The image was taken for a directory.
+        OpenError::Io { path, source } if source.kind() == std::io::ErrorKind::NotADirectory => {
+            let image = path.ancestors().skip(1).find(|above| above.is_file())?;
+            let inside = path.strip_prefix(image).ok()?;
+            Some(format!("if {} is an image, write {0}:/{}", shown(image), shown(inside)))
+        }
+        OpenError::Locked { path, .. } => {
+            let (dir, _) = ordo_fuse::status(path.as_os_str()).ok()??;
+            Some(format!("it is mounted on {}: look there, with ls(1), df(1) and their kin", shown(&dir)))
+        }
+        OpenError::NotADisk { path } => {
+            let mounted = ordo_fuse::status(path.as_os_str()).ok()?.is_some();
+            mounted.then(|| "a volume is mounted there: look at it with ls(1), df(1) and their kin".to_owned())
+        }
+        OpenError::WriteProtected { path } => {
+            let path = shown(path);
+            Some(format!("unlock it, or only read it: ordo mount -o ro {path} DIR, ordo fsck -n {path}"))
+        }
+        _ => None,
     }
 }
 
@@ -208,7 +238,7 @@ impl Tally {
     /// Reports a failure at a place.
     pub(crate) fn complain(&mut self, place: &str, why: &dyn std::fmt::Display) {
         self.0 += 1;
-        say(&format!("{place}: {why}"));
+        crate::out::complain(&format!("{place}: {why}"));
     }
 
     /// Returns the result, or reports the failure.

@@ -58,6 +58,14 @@ pub(crate) fn how_far(error: anyhow::Error, done: impl FnOnce() -> String) -> an
     }
 }
 
+/// The same, where the work wrote to no volume.
+pub(crate) fn how_far_on_host(error: anyhow::Error, done: impl FnOnce() -> String) -> anyhow::Error {
+    match error.downcast::<Interrupted>() {
+        Ok(interrupted) => interrupted.instead(done()).into(),
+        Err(other) => other,
+    }
+}
+
 /// A signal ended the work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Interrupted {

@@ -5,8 +5,10 @@
 
 use crate::text;
 use ordo_lab::Promised;
+use ordo_workload::Row;
 use ordofs::rt::Rt;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 
 /// How a document was made.
@@ -25,6 +27,11 @@ pub(crate) struct Made {
 }
 
 impl Made {
+    /// The same, of another command that makes this document alone.
+    pub(crate) fn by<'a>(self, arguments: impl IntoIterator<Item = &'a str>) -> Made {
+        Made { command: command(arguments.into_iter().map(OsString::from)), ..self }
+    }
+
     /// Of what ran in virtual time (M1).
     pub(crate) fn in_virtual_time() -> Made {
         let command = command(std::env::args_os().skip(1));
@@ -50,6 +57,45 @@ pub(crate) struct Told<'a, T> {
     /// What the scheme promises.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) promises: Option<Promised>,
+    /// What is missing in this document.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) left_out: Vec<LeftOut>,
+}
+
+impl<'a> Told<'a, Row> {
+    /// Rows of a benchmark: the first says how all were made, and the first of each scheme what it promises.
+    pub(crate) fn of_rows(
+        rows: &'a [Row],
+        made: Made,
+        disk_says: Option<String>,
+        left_out: &[LeftOut],
+        promised: impl Fn(&Row) -> Option<Promised>,
+    ) -> Vec<Told<'a, Row>> {
+        let mut seen = BTreeSet::new();
+        let mut first = Some((made, disk_says, left_out.to_vec()));
+        let tell = |document: &'a Row| {
+            let (made, disk_says, left_out) = match first.take() {
+                Some((made, disk_says, left_out)) => (Some(made), disk_says, left_out),
+                None => (None, None, Vec::new()),
+            };
+            let promises = if seen.insert(&document.scheme) { promised(document) } else { None };
+            Told { document, made, disk_says, promises, left_out }
+        };
+        rows.iter().map(tell).collect()
+    }
+}
+
+/// A scheme that is missing in a document, because there can be no volume for it where the others were run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct LeftOut {
+    pub(crate) scheme: String,
+    pub(crate) why: String,
+}
+
+impl std::fmt::Display for LeftOut {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: left out: {}", self.scheme, self.why)
+    }
 }
 
 /// A command line that a shell reads as these arguments.

@@ -1,7 +1,7 @@
 //! The command `ordo`: parse, call, print.
 //!
-//! `args` defines the whole command line and the helpers of mount(8), mkfs(8) and fsck(8); each command has a file in
-//! `commands`. What they share:
+//! `args` defines the whole command line and the helpers of mount(8), mkfs(8) and fsck(8), `first` what a newcomer reads
+//! of it first; each command has a file in `commands`. What they share:
 //!
 //! - images: `image` opens volumes, `place` parses `IMAGE:/path`, `expand` its patterns, `copy` copies between any two
 //!   file systems, `walk` visits a tree, `names` looks up owners, `acl` access control lists, `archive` reads tar,
@@ -10,7 +10,7 @@
 //! - the laboratory: `bench` and `demo` run real work, `made` says how a document was made, `plain` reads compressed
 //!   text, `strace` takes what strace wrote for a file trace, `responses` prints response times,
 //!   `sweep` divides work among machines and joins the results;
-//! - what is printed: `listing`, `out`, `text`, `progress`, and `messages`, the events of a mounted volume; `interrupt`
+//! - what is printed: `listing`, `out`, `text`, `progress` with `weigh`, which says how much there is to do, and `messages`, the events of a mounted volume; `interrupt`
 //!   handles signals.
 #![forbid(unsafe_code)]
 
@@ -25,7 +25,10 @@ mod complete;
 mod copy;
 #[cfg(feature = "demo")]
 mod demo;
+#[cfg(all(test, feature = "laboratory", feature = "nfs"))]
+mod documented;
 mod expand;
+mod first;
 mod glob;
 mod image;
 mod interrupt;
@@ -56,17 +59,21 @@ mod strace;
 mod sweep;
 mod text;
 mod walk;
+mod weigh;
 
 use args::{Cli, Role};
 use clap::Parser;
 use interrupt::Interrupted;
-use out::{ReaderGone, Usage, describe, say, say_json};
+use out::{ReaderGone, Usage, describe, say, say_json, speak_json};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     complete::answer();
     let (role, arguments) = Role::of(std::env::args_os().collect());
     let json = arguments.iter().any(|argument| argument == "--json");
+    if json {
+        speak_json();
+    }
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
         Err(error) => {

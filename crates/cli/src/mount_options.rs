@@ -350,12 +350,18 @@ pub(crate) fn remount<'a>(lists: impl IntoIterator<Item = &'a OsStr>) -> Option<
 }
 
 fn unknown(name: &str, option: &str) -> String {
+    if ["readonly", "read-only", "read_only"].contains(&name) {
+        return format!("unknown mount option {option:?}; write ro");
+    }
     let known = KNOWN.iter().map(|known| known.name).chain(SWALLOWED);
     format!("unknown mount option {option:?}{}; ordo mount --help lists them", meant(name, known))
 }
 
 /// The known word that is most like `name`, as a question; nothing if none is.
 fn meant(name: &str, known: impl Iterator<Item = &'static str>) -> String {
+    // Likeness alone favours words that only begin alike: a slip of the fingers is of a third of the letters at most.
+    let near = |word: &&str| strsim::damerau_levenshtein(name, word) * 3 <= name.chars().count().max(3);
+    let known = known.filter(near);
     let likeness = |word| strsim::jaro_winkler(name, word);
     let best = known.filter(|word| likeness(word) > 0.8).max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
     best.map_or_else(String::new, |word| format!(" (did you mean {word:?}?)"))
@@ -386,7 +392,10 @@ mod tests {
         let said = |list| parse(list).err().map(|error| error.to_string()).unwrap_or_default();
         assert!(said("noatim").contains("did you mean \"noatime\""), "{}", said("noatim"));
         assert!(said("scheme=softupdate").contains("did you mean \"softupdates\""));
-        assert!(!said("zzz").contains("did you mean"));
+        for far in ["zzz", "foo", "bar", "quiet"] {
+            assert!(!said(far).contains("did you mean"), "{}", said(far));
+        }
+        assert!(said("readonly").ends_with("write ro"), "{}", said("readonly"));
     }
 
     #[test]

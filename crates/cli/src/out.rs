@@ -6,6 +6,7 @@
 use crate::text;
 use serde::Serialize;
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The exit status of a command that ran to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,6 +90,11 @@ impl Out {
         self.line(text)
     }
 
+    /// On a terminal everything so far is to be seen now.
+    pub(crate) fn shown(&mut self) -> anyhow::Result<()> {
+        if self.terminal { self.to.flush().map_err(write_error) } else { Ok(()) }
+    }
+
     /// Writes what is still buffered.
     pub(crate) fn end(mut self) -> anyhow::Result<()> {
         self.to.flush().map_err(write_error)
@@ -113,6 +119,23 @@ pub(crate) fn print(write: impl FnOnce(&mut Out) -> anyhow::Result<()>) -> anyho
 pub(crate) fn say(line: &str) {
     // If standard error fails, nothing more can be done.
     let _ = crate::progress::aside(|| writeln!(io::stderr(), "ordo: {}", text::one_line(line)));
+}
+
+/// The command line asks for JSON.
+static JSON: AtomicBool = AtomicBool::new(false);
+
+/// From now on [`complain`] speaks JSON.
+pub(crate) fn speak_json() {
+    JSON.store(true, Ordering::Relaxed);
+}
+
+/// An error after which the command goes on: a line, or a document where the command line asks for JSON.
+pub(crate) fn complain(error: &str) {
+    if JSON.load(Ordering::Relaxed) {
+        crate::progress::aside(|| say_json(error));
+    } else {
+        say(error);
+    }
 }
 
 /// The error that ended a command of which JSON was asked: one document on standard error.

@@ -90,6 +90,25 @@ pub(crate) fn wants_log(options: &MountOptions) -> Option<LogKind> {
     schemes::by_name(options.scheme.as_deref().unwrap_or(DEFAULT_SCHEME)).and_then(schemes::Known::wants_log)
 }
 
+/// A volume for a scheme could not be made or mounted on a disk that is there: nothing was run.
+#[derive(Debug)]
+pub(crate) struct NotHere(String);
+
+impl NotHere {
+    /// For this reason.
+    pub(crate) fn because(why: &anyhow::Error) -> NotHere {
+        NotHere(format!("{why:#}"))
+    }
+}
+
+impl std::fmt::Display for NotHere {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for NotHere {}
+
 /// The size of a new volume.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NewSize {
@@ -149,6 +168,16 @@ impl Fresh {
     }
 
     fn on(
+        rt: &Rt,
+        disk: Rc<dyn Disk>,
+        log: Option<Rc<dyn Disk>>,
+        size: NewSize,
+        options: &MountOptions,
+    ) -> anyhow::Result<Fresh> {
+        Fresh::made(rt, disk, log, size, options).map_err(|why| NotHere::because(&why).into())
+    }
+
+    fn made(
         rt: &Rt,
         disk: Rc<dyn Disk>,
         log: Option<Rc<dyn Disk>>,

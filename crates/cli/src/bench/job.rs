@@ -1,6 +1,9 @@
 //! One run of one workload.
+//!
+//! B1. A run ends with a sync, a phase of its own: a scheme that leaves everything in memory is not the faster for it,
+//!     and the total has all that the work has cost. What the preparation has left there is written before the work.
 
-use super::bed::{Bed, Fresh, NewSize, Scratch, wants_log};
+use super::bed::{Bed, Fresh, NewSize, NotHere, Scratch, wants_log};
 use crate::out::usage;
 use anyhow::Context;
 use ordo_lab::{Machine, Shape, Start, together};
@@ -78,6 +81,9 @@ impl MachineOf {
 
 impl Job {
     /// Runs it once, on an empty volume or directory; the seed is for a modelled drive.
+    ///
+    /// # Errors
+    /// [`NotHere`] if there can be no volume for its scheme; then those of the run.
     pub(crate) fn run(&self, bed: &Bed, seed: u64) -> anyhow::Result<Vec<Row>> {
         let rt = Rt::real_time();
         let (scheme, phases) = match bed {
@@ -117,24 +123,27 @@ impl Job {
             size: Some(self.size.bytes),
             seed,
             services: false,
+            sync: true,
         }
         .run()
         .map_err(modelled)?;
-        let phases = outcome.users.concat();
-        if self.users == 1 {
-            return Ok((scheme, phases));
+        let mut phases = outcome.users.concat();
+        let sync = outcome.sync.clone().context("a run ends with a sync")?;
+        if self.users > 1 {
+            // Phases of different users overlap.
+            let whole = PhaseResult {
+                phase: TOGETHER,
+                ops: outcome.ops(),
+                bytes: phases.iter().map(|phase| phase.bytes).sum(),
+                seconds: outcome.elapsed.as_secs_f64(),
+                cpu_seconds: outcome.cpu.as_secs_f64() - sync.cpu_seconds,
+                own_cpu_seconds: 0.0,
+                counts: outcome.counts.since(&sync.counts),
+            };
+            phases = vec![whole];
         }
-        // Phases of different users overlap.
-        let whole = PhaseResult {
-            phase: "total",
-            ops: outcome.ops(),
-            bytes: phases.iter().map(|phase| phase.bytes).sum(),
-            seconds: outcome.elapsed.as_secs_f64(),
-            cpu_seconds: outcome.cpu.as_secs_f64(),
-            own_cpu_seconds: 0.0,
-            counts: outcome.counts,
-        };
-        Ok((scheme, vec![whole]))
+        phases.push(sync);
+        Ok((scheme, phases))
     }
 
     /// The machine around a modelled drive, with the volume's blocks, for this scheme.
@@ -190,22 +199,21 @@ impl Job {
 
     async fn work<F: FileSystem>(&self, fs: &F, base: &str, meter: Meter<'_>) -> anyhow::Result<Vec<PhaseResult>> {
         let session = Session::new(fs);
-        if self.users == 1 {
-            return ordo_workload::run(&self.workload, &session, base, &self.params, meter)
-                .await
-                .map_err(workload_error);
-        }
         let name = &self.workload;
         let workload = ordo_workload::find(name).map_err(workload_error)?;
-        let users = (0..self.users).map(|no| (format!("{base}/{no}"), self.params.for_user(&workload, no.into())));
-        let users: Vec<_> = users.collect();
+        let users: Vec<_> = match self.users {
+            1 => vec![(base.to_owned(), self.params.clone())],
+            many => (0..many).map(|no| (format!("{base}/{no}"), self.params.for_user(&workload, no.into()))).collect(),
+        };
         for (base, params) in &users {
             ordo_workload::prepare(name, &session, base, params).await.map_err(workload_error)?;
         }
+        ordo_workload::sync(&session, meter).await.map_err(workload_error)?;
         let start = meter();
         let work = users.iter().map(|(base, params)| ordo_workload::work(name, &session, base, params, meter));
         let results = together(work).await;
         let end = meter();
+        let sync = ordo_workload::sync(&session, meter).await;
         for (base, params) in &users {
             ordo_workload::clean(name, &session, base, params).await.map_err(workload_error)?;
         }
@@ -213,13 +221,18 @@ impl Job {
         for phases in results {
             all.extend(phases.map_err(workload_error)?);
         }
-        Ok(vec![whole(&all, start, end)])
+        if self.users > 1 {
+            all = vec![whole(&all, start, end)];
+        }
+        all.push(sync.map_err(workload_error)?);
+        Ok(all)
     }
 }
 
 fn modelled(error: ordo_lab::LabError) -> anyhow::Error {
     match error {
         ordo_lab::LabError::Workload(error) => workload_error(error),
+        error @ (ordo_lab::LabError::Volume(_) | ordo_lab::LabError::Tune(_)) => NotHere::because(&error.into()).into(),
         other => other.into(),
     }
 }
@@ -232,10 +245,13 @@ fn workload_error(error: ordo_workload::WorkloadError) -> anyhow::Error {
     }
 }
 
-/// The total of several users, with the common elapsed time and cost.
+/// The phase in which several users work together: those of different users overlap.
+const TOGETHER: &str = "all users";
+
+/// The work of several users, with the common elapsed time and cost.
 fn whole(phases: &[PhaseResult], start: Reading, end: Reading) -> PhaseResult {
     PhaseResult {
-        phase: "total",
+        phase: TOGETHER,
         ops: phases.iter().map(|phase| phase.ops).sum(),
         bytes: phases.iter().map(|phase| phase.bytes).sum(),
         seconds: end.elapsed.saturating_sub(start.elapsed).as_secs_f64(),
@@ -275,11 +291,11 @@ mod tests {
     #[test]
     fn a_volume_in_memory_and_a_directory_run_the_same_program() {
         let rows = job(1).run(&Bed::Ram, 1).unwrap();
-        assert_eq!((rows.len(), rows[0].ops, rows[0].scheme.as_str()), (1, 50, "async"));
+        assert_eq!((rows.len(), rows[0].ops, rows[0].scheme.as_str()), (3, 50, "async"));
         assert!(rows[0].seconds > 0.0 && rows[0].rate > 0.0);
         let dir = tempfile::tempdir().unwrap();
         let rows = job(1).run(&Bed::Dir(dir.path().to_owned()), 1).unwrap();
-        assert_eq!((rows.len(), rows[0].ops, rows[0].disk_writes), (1, 50, 0));
+        assert_eq!((rows.len(), rows[0].ops, rows[0].disk_writes), (3, 50, 0));
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
     }
 
@@ -294,10 +310,44 @@ mod tests {
         assert!(sync.scheme_counters.is_empty() && sync.waits > 0, "{sync:?}");
     }
 
+    /// The files stay: what the schemes that delay their writes owe when the work ends is in the sync, and the total
+    /// has it. In memory and on a modelled drive, for one user and for several.
+    #[test]
+    fn whatever_is_delayed_is_written_by_the_sync_and_counted_in_the_total() {
+        for (bed, scheme, users) in [("ram", "softupdates", 1), ("ram", "async", 3), ("sim:hp_c2447", "softupdates", 1)]
+            .into_iter()
+            .chain([("sim:hp_c2447", "suj", 2), ("sim:hp_c2447", "async", 1)])
+        {
+            let params = Params::parse("files=40").unwrap();
+            let options = MountOptions { scheme: Some(scheme.into()), ..MountOptions::default() };
+            let size = NewSize::of(256 << 20);
+            let job = Job { workload: "create-files".into(), params, options, users, size, ..job(1) };
+            let rows = job.run(&bed.parse().unwrap(), 1).unwrap();
+            let [work, sync, total] = &rows[..] else { panic!("{rows:?}") };
+            assert_eq!((work.ops, sync.ops, total.ops), (40 * u64::from(users), 0, 40 * u64::from(users)));
+            assert!(sync.disk_writes > 0 && sync.bytes_written > 0 && sync.seconds > 0.0, "{bed} {scheme}: {sync:?}");
+            let sum = (work.disk_writes + sync.disk_writes, work.bytes_written + sync.bytes_written);
+            assert_eq!((total.disk_writes, total.bytes_written), sum, "{bed} {scheme}");
+            assert!(total.seconds > work.seconds && total.rate < work.rate, "{bed} {scheme}: {total:?}");
+        }
+    }
+
+    #[test]
+    fn a_scheme_without_a_place_on_a_drive_is_known_by_its_error() {
+        let options = MountOptions { scheme: Some("active".into()), ..MountOptions::default() };
+        let job = Job { options, size: NewSize::of(1 << 30), machine: MachineOf::Of1994, ..job(1) };
+        let why = job.run(&"sim:hp_c2447".parse().unwrap(), 1).unwrap_err();
+        assert!(why.is::<NotHere>() && why.to_string().contains("pieces of"), "{why}");
+        // What the work does wrong is no such reason.
+        let full = Job { params: Params::parse("pairs=0").unwrap(), workload: "no".into(), ..job };
+        assert!(!full.run(&Bed::Ram, 1).unwrap_err().is::<NotHere>());
+    }
+
     #[test]
     fn users_together_do_the_work_of_each() {
         let rows = job(3).run(&Bed::Ram, 1).unwrap();
-        assert_eq!((rows.len(), rows[0].phase.as_str(), rows[0].ops), (1, "total", 150));
+        let told: Vec<_> = rows.iter().map(|row| (row.phase.as_str(), row.ops)).collect();
+        assert_eq!(told, [("all users", 150), ("sync", 0), ("total", 150)]);
     }
 
     #[test]
@@ -306,7 +356,7 @@ mod tests {
         let bed: Bed = "sim:hp_c2447".parse().unwrap();
         let rows = job.run(&bed, 1).unwrap();
         assert_eq!(rows, job.run(&bed, 1).unwrap());
-        assert_eq!((rows.len(), rows[0].phase.as_str(), rows[0].ops), (1, "total", 100));
+        assert_eq!((rows.len(), rows[0].phase.as_str(), rows[0].ops), (3, "all users", 100));
         assert_ne!(rows[0].seconds, job.run(&bed, 2).unwrap()[0].seconds);
         assert!("sim:nothing".parse::<Bed>().is_err());
     }

@@ -1,13 +1,13 @@
 //! `ordo bench`
 
 use super::merge::Whole;
-use crate::bench::bed::{Bed, NewSize};
+use crate::bench::bed::{Bed, NewSize, NotHere};
 use crate::bench::job::{Job, MachineOf};
 use crate::bench::medians::{Median, medians};
 use crate::layout::{self, LayoutArg};
-use crate::made::{Made, Told};
+use crate::made::{LeftOut, Made, Told};
 use crate::mount_options;
-use crate::out::{Out, Outcome, Status, print, usage};
+use crate::out::{Out, Outcome, Status, print, say, usage};
 use crate::scheme_set::SchemeSet;
 use crate::sweep::{self, Done, Kind, UnitThere, parameters};
 use crate::{size, text};
@@ -16,17 +16,20 @@ use ordo_lab::Promised;
 use ordo_workload::{Params, Row};
 use ordofs::MountOptions;
 use serde_json::Value;
-use std::collections::BTreeSet;
 use std::io::IsTerminal;
 use std::time::Duration;
 
 /// Runs workloads under schemes and shows the cost of each
 ///
-/// Each run begins with an empty volume. The table shows medians; with --json every run has rows of its own, with the
-/// scheme's counters since the mount; the first row also says how all were made, and the first of each scheme what it
-/// promises. With several users each run has one row, because the phases of different users
-/// overlap. When several schemes are compared in memory, each workload first runs once unmeasured, so that the first
-/// scheme does not pay for allocating the memory.
+/// Each run begins with an empty volume, and ends with a sync, whose time and writes are a row of their own and part of
+/// the total: a scheme that delays its writes has to make them. A phase that ended before anything was written says so.
+/// The table shows medians; with --json every run has rows of its own, with the scheme's counters since the mount; the
+/// first row also says how all were made, and the first of each scheme what it promises. The work of several users is
+/// one row, because the phases of different users overlap. When several schemes are compared in memory, each workload
+/// first runs once unmeasured, so that the first scheme does not pay for allocating the memory.
+///
+/// A scheme for which there can be no volume on that disk is left out, with the reason; the exit status is then 3 if
+/// --scheme had named it.
 ///
 /// In a sweep (--jsonl) a unit is one run of a workload under a scheme, and --seed is added to the number of the run,
 /// which seeds a run on a modelled drive. What was measured on a real disk is kept with the times.
@@ -102,23 +105,43 @@ pub(crate) fn run(args: &Args) -> Outcome {
         false => ProgressBar::hidden(),
     };
     bar.enable_steady_tick(Duration::from_millis(200));
-    let mut rows = Vec::new();
+    let (mut rows, mut left_out) = (Vec::new(), Vec::<LeftOut>::new());
     for run in 1..=args.runs {
         for (at, job) in jobs.iter().enumerate() {
-            if run == 1 && is_first_of_several(&jobs, at) && matches!(args.disk, Bed::Ram) {
-                bar.set_message(format!("warming up: {}", job.workload));
-                job.run(&args.disk, args.seed(run))?;
-            }
             let scheme = job.options.scheme.as_deref().unwrap_or_default();
-            bar.set_message(format!("run {run} of {}: {} {scheme}", args.runs, job.workload));
-            rows.extend(job.run(&args.disk, args.seed(run))?);
+            if left_out.iter().any(|left| left.scheme == scheme) {
+                continue;
+            }
+            let one = || {
+                if run == 1 && is_first_of_several(&jobs, at) && matches!(args.disk, Bed::Ram) {
+                    bar.set_message(format!("warming up: {}", job.workload));
+                    job.run(&args.disk, args.seed(run))?;
+                }
+                bar.set_message(format!("run {run} of {}: {} {scheme}", args.runs, job.workload));
+                job.run(&args.disk, args.seed(run))
+            };
+            match one() {
+                Ok(more) => rows.extend(more),
+                Err(why) if why.is::<NotHere>() => {
+                    let left = LeftOut { scheme: scheme.to_owned(), why: why.to_string() };
+                    bar.suspend(|| say(&left.to_string()));
+                    left_out.push(left);
+                }
+                Err(other) => return Err(other),
+            }
         }
     }
     bar.finish_and_clear();
+    anyhow::ensure!(!rows.is_empty(), "nothing could be run on {}", args.disk);
+    let missed = !args.scheme.is_empty() && !left_out.is_empty();
     print(|out| {
-        if args.json { out.json(&told(args, &jobs, &rows)) } else { out.bytes(table(&rows, args.runs > 1).as_bytes()) }
+        if args.json {
+            out.json(&told(args, &jobs, &rows, &left_out))
+        } else {
+            out.bytes(table(&rows, args.runs > 1).as_bytes())
+        }
     })?;
-    Ok(Status::DONE)
+    Ok(if missed { Status(3) } else { Status::DONE })
 }
 
 impl Args {
@@ -137,7 +160,14 @@ fn swept(args: &Args, jobs: &[Job]) -> Outcome {
     };
     let one = |unit: u64| {
         let (run, job) = of(unit);
-        let rows = job.run(&args.disk, args.seed(run))?;
+        let rows = match job.run(&args.disk, args.seed(run)) {
+            // The other units of the sweep are worth having.
+            Err(why) if why.is::<NotHere>() => {
+                say(&format!("{}: left out: {why}", name(unit)));
+                Vec::new()
+            }
+            rows => rows?,
+        };
         match args.disk {
             Bed::Sim(_) => Done::new(&rows, 0),
             _ => {
@@ -203,9 +233,9 @@ impl Whole for Benches {
     }
 }
 
-/// The rows as a document: the first says how all were made, and the first of each scheme what it promises.
-fn told<'a>(args: &Args, jobs: &[Job], rows: &'a [Row]) -> Vec<Told<'a, Row>> {
-    let made = || match args.disk {
+/// The rows as a document.
+fn told<'a>(args: &Args, jobs: &[Job], rows: &'a [Row], left_out: &[LeftOut]) -> Vec<Told<'a, Row>> {
+    let made = match args.disk {
         Bed::Sim(_) => Made::in_virtual_time(),
         _ => Made::here_and_now(),
     };
@@ -213,14 +243,7 @@ fn told<'a>(args: &Args, jobs: &[Job], rows: &'a [Row]) -> Vec<Told<'a, Row>> {
         let job = jobs.iter().find(|job| job.options.scheme.as_deref() == Some(&row.scheme))?;
         Promised::of_scheme(&row.scheme, &job.options.settings)
     };
-    let mut seen = BTreeSet::new();
-    let tell = |(at, document): (usize, &'a Row)| Told {
-        document,
-        made: (at == 0).then(made),
-        disk_says: if at == 0 { args.disk.says() } else { None },
-        promises: if seen.insert(&document.scheme) { promised(document) } else { None },
-    };
-    rows.iter().enumerate().map(tell).collect()
+    Told::of_rows(rows, made, args.disk.says(), left_out, promised)
 }
 
 /// The first of several jobs that differ only in their schemes.
@@ -272,19 +295,29 @@ fn table(rows: &[Row], spread: bool) -> String {
     let cells = |median: &Median| {
         let row = &median.row;
         let mut cells = vec![row.workload.clone(), row.phase.clone(), row.scheme.clone(), row.ops.to_string()];
-        cells.extend([format!("{:.3}", row.seconds), format!("{:.0}", row.rate)]);
+        // A sync is no operation of the work.
+        let rate = if row.ops == 0 { "-".to_owned() } else { format!("{:.0}", row.rate) };
+        cells.extend([format!("{:.3}", row.seconds), rate]);
         cells.extend(spread.then(|| format!("{:.0}%", median.spread)));
         cells.push(format!("{:.3}", row.cpu_seconds));
         cells.extend([row.disk_reads, row.disk_writes].map(|count| count.to_string()));
-        cells.push(size::human(row.bytes_written));
+        cells.push(if wrote_nothing(row) { "nothing".to_owned() } else { size::human(row.bytes_written) });
         cells.extend([row.rollbacks, row.waits].map(|count| count.to_string()));
         cells.push(format!("{:.1}", row.flushes_per_second));
         cells
     };
     let medians = medians(rows);
+    let delayed = medians.iter().any(|median| median.row.ops > 0 && wrote_nothing(&median.row));
     let rows: Vec<_> =
         std::iter::once(heading.into_iter().map(str::to_owned).collect()).chain(medians.iter().map(cells)).collect();
-    text::table(3, &rows)
+    let note =
+        "nothing: no write reached the disk in that phase; what it changed was in memory, and the sync wrote it\n";
+    text::table(3, &rows) + if delayed { note } else { "" }
+}
+
+/// Nothing had reached the disk when the phase ended. In a directory of the host nobody has counted.
+fn wrote_nothing(row: &Row) -> bool {
+    row.bytes_written == 0 && !row.disk.starts_with("dir:")
 }
 
 #[cfg(test)]

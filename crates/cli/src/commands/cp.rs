@@ -8,7 +8,7 @@ use crate::interrupt;
 use crate::listing::kind_name;
 use crate::out::{Out, Outcome, Status, say, usage};
 use crate::place::{Inside, Location, last_name};
-use crate::{size, text};
+use crate::{size, text, weigh};
 use anyhow::{Context, bail};
 use ordo_vfs::{Caller, FileSystem, Kind, Refusal, SetAttr};
 use ordo_workload::HostDir;
@@ -201,10 +201,7 @@ impl Copy<'_> {
         let outcome: anyhow::Result<u64> = copied.sum();
         let outcome = opened.close(outcome);
         let (files, bytes) = self.copied.get();
-        outcome.map_err(|error| {
-            let bytes = size::human(bytes);
-            interrupt::how_far(error, || format!("{files} files with {bytes} bytes are copied, the rest is not"))
-        })
+        outcome.map_err(|error| interrupt::how_far(error, || how_many(files, bytes)))
     }
 
     fn one_inside(&self, source: &Location, opened: &Opened, spec: &ImageSpec, to: &Inside) -> anyhow::Result<u64> {
@@ -278,6 +275,18 @@ impl Copy<'_> {
     }
 
     fn to_host(&self, sources: &[Location], to: &Path) -> anyhow::Result<u64> {
+        interrupt::catch()?;
+        self.each_to_host(sources, to).map_err(|error| {
+            let (files, bytes) = self.copied.get();
+            let place = match files {
+                0 => String::new(),
+                _ => format!("; they stay in {}", text::one_line(&to.display().to_string())),
+            };
+            interrupt::how_far_on_host(error, || how_many(files, bytes) + &place)
+        })
+    }
+
+    fn each_to_host(&self, sources: &[Location], to: &Path) -> anyhow::Result<u64> {
         let mut skipped = 0;
         for source in sources {
             let Location::Inside { image, path } = source else {
@@ -313,8 +322,12 @@ impl Copy<'_> {
     ) -> anyhow::Result<u64> {
         let who = Caller { umask: umask(), ..image::owner() };
         let mut complain = |path: &[u8], why: &str| say(&format!("{}: {why}", text::escape(path)));
-        let mut copier = Copier::new(who, rules, &mut complain);
         let shown = text::escape(&from.shown);
+        match &from.file {
+            dir if dir.is_dir() && !rules.recursive => {}
+            file => weigh::begin(file).await?,
+        }
+        let mut copier = Copier::new(who, rules, &mut complain);
         let copied = match &to.name {
             Some(name) => copier.copy(from.file, &from.shown, &to.dir, name).await,
             None if !from.name.is_empty() => copier.copy(from.file, &from.shown, &to.dir, &from.name).await,
@@ -386,6 +399,14 @@ impl Copy<'_> {
             }
         };
         Ok(Source { file, shown: bytes.to_vec(), name })
+    }
+}
+
+/// How far a copy came, in words: a file that was being copied is removed (copy-5).
+fn how_many(files: u64, bytes: u64) -> String {
+    match files {
+        0 => "nothing is copied; the file that was being copied is removed".to_owned(),
+        _ => format!("{files} files with {} are copied, the rest is not", size::human(bytes)),
     }
 }
 

@@ -4,13 +4,14 @@ use crate::demo::amount::Amount;
 use crate::demo::killed::{self, Killed};
 use crate::demo::leg::Leg;
 use crate::demo::material::{self, Tree};
+use crate::demo::page::{self, Results};
 use crate::demo::{VOLUME, compared, cut, inside, mounted};
+use crate::made::LeftOut;
 use crate::mount_options;
 use crate::out::{Outcome, Status, print, usage};
 use crate::{size, text};
 use anyhow::Context;
 use ordo_crash::Report;
-use ordo_report::Source;
 use ordo_workload::Row;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -125,8 +126,10 @@ pub(crate) fn run(args: &Args) -> Outcome {
     let legs = work(&stage)?;
     let killed = kill(&stage)?;
     let cut = cut_power(&stage)?;
-    let compared = compare(&stage)?;
-    let page = write_page(&stage, &legs, &cut, &compared)?;
+    let (compared, left_out) = compare(&stage)?;
+    let mounted = stage.mounts;
+    let results = Results { legs: &legs, cut: &cut, compared: &compared, left_out: &left_out, mounted };
+    let page = write_page(&stage, &results)?;
     let sound = legs.iter().all(|leg| leg.findings == 0) && killed.iter().all(|one| !one.promises || one.kept());
     let kept = cut.iter().all(is_as_promised);
     let (files, bytes) = (stage.tree.files.len(), stage.tree.bytes);
@@ -257,38 +260,27 @@ fn is_as_promised(report: &Report) -> bool {
     }
 }
 
-fn compare(stage: &Stage) -> anyhow::Result<Vec<Row>> {
+fn compare(stage: &Stage) -> anyhow::Result<(Vec<Row>, Vec<LeftOut>)> {
     stage.tell(
-        "\n4. What it costs. The same work on a modelled drive of 1994, in virtual time: these numbers are the same",
+        "\n4. What it costs. The same work on a modelled drive of 1994, and a sync, in virtual time: these numbers are",
     )?;
-    stage.tell(format!("   on every machine ({}, {}).\n", stage.amount.workload, compared::DRIVE))?;
-    let rows = compared::run(&stage.schemes, &stage.amount)?;
-    for scheme in stage.schemes.iter().filter(|scheme| compared::is_too_long(scheme)) {
-        stage.tell(format!("{scheme}: left out, a volume of 1994 has no extents as long as its journals"))?;
-    }
+    stage.tell(format!("   the same on every machine ({}, {}).\n", stage.amount.workload, compared::DRIVE))?;
+    let (rows, left_out) = compared::run(&stage.schemes, &stage.amount)?;
+    left_out.iter().try_for_each(|left| stage.tell(left.to_string()))?;
     let heading = ["scheme", "files/s", "writes", "flushes/s"].map(str::to_owned).to_vec();
+    let shown = rows.iter().filter(|row| row.phase == "total");
     let cells = |row: &Row| {
         let numbers = [row.rate, row.disk_writes as f64, row.flushes_per_second].map(|number| format!("{number:.1}"));
         std::iter::once(row.scheme.clone()).chain(numbers).collect::<Vec<_>>()
     };
-    let table: Vec<_> = std::iter::once(heading).chain(rows.iter().map(cells)).collect();
+    let table: Vec<_> = std::iter::once(heading).chain(shown.map(cells)).collect();
     stage.tell(text::table(1, &table))?;
-    Ok(rows)
+    Ok((rows, left_out))
 }
 
 /// Writes the page of all results; returns its path.
-fn write_page(stage: &Stage, legs: &[Leg], cut: &[Report], compared: &[Row]) -> anyhow::Result<PathBuf> {
-    let disk = if stage.mounts { "a mount" } else { "a file" };
-    let rows: Vec<Row> = legs.iter().flat_map(|leg| leg.rows(stage.tree.files.len(), disk)).collect();
-    let texts = [
-        ("the work", serde_json::to_string(&rows)?),
-        ("the power cuts", serde_json::to_string(cut)?),
-        ("the modelled drive", serde_json::to_string(compared)?),
-    ];
-    // Of `active` alone nothing is measured on the old drive.
-    let known = texts.into_iter().filter(|(_, text)| text != "[]");
-    let sources: Vec<_> = known.map(|(name, text)| Source { name: name.to_owned(), text }).collect();
-    let page = ordo_report::page(&sources)?;
+fn write_page(stage: &Stage, results: &Results<'_>) -> anyhow::Result<PathBuf> {
+    let page = page::of(results, &stage.amount)?;
     let path = stage.args.output.join("index.html");
     let written = std::fs::create_dir_all(&stage.args.output).and_then(|()| std::fs::write(&path, page));
     written.with_context(|| format!("{}: cannot write the page; choose another directory with -o", path.display()))?;

@@ -3,7 +3,7 @@
 use crate::image::{self, Forensic, Start, Tally};
 use crate::out::{Out, Outcome};
 use crate::place::{Inside, join, last_name};
-use crate::text;
+use crate::{progress, text, weigh};
 use anyhow::Context;
 use ordo_vfs::{FileSystem, Kind};
 use ordofs::Fs;
@@ -11,7 +11,6 @@ use ordofs::path::{Held, resolve};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::io::IsTerminal;
 use std::rc::Rc;
 
 /// Bytes of one read.
@@ -41,6 +40,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
     let (mut out, mut tally) = (Out::new(), Tally::new());
     image::read(&spec, async |fs| {
         let start = resolve(fs, &place.path, true).await.with_context(|| place.shown())?;
+        weigh::begin(&start).await?;
         let path = if start.is_dir() { b".".to_vec() } else { last_name(&place.path).to_vec() };
         // On a damaged volume a directory may appear below itself.
         let mut seen = BTreeSet::new();
@@ -48,7 +48,8 @@ pub(crate) fn run(args: &Args) -> Outcome {
         while let Some((path, file)) = waiting.pop() {
             if file.attr().kind == Kind::Regular {
                 if let Some(sum) = tally.judge(&text::escape(&path), sum(fs, &file).await) {
-                    out.bytes(&line(&sum, &path))?;
+                    // On a terminal the line of progress is in the way.
+                    progress::aside(|| out.bytes(&line(&sum, &path)).and_then(|()| out.shown()))?;
                 }
             } else if file.is_dir() {
                 if !seen.insert(file.attr().ino) {
@@ -82,9 +83,7 @@ async fn sum(fs: &Rc<Fs>, file: &Held<Fs>) -> ordo_vfs::Result<String> {
         }
         pieces.iter().for_each(|piece| hash.update(piece));
         at += read as u64;
-        if !std::io::stdout().is_terminal() {
-            crate::progress::add(read as u64);
-        }
+        progress::add(read as u64);
     }
 }
 

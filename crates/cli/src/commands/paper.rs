@@ -99,7 +99,7 @@ impl Whole for Papers {
 /// A document, with how it was made, and what its drive is.
 fn told(document: &Document) -> Told<'_, Document> {
     let made = Some(Made::in_virtual_time());
-    Told { document, made, disk_says: drive_says(&document.disk), promises: None }
+    Told { document, made, disk_says: drive_says(&document.disk), promises: None, left_out: Vec::new() }
 }
 
 /// All papers that can be run.

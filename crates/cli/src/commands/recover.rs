@@ -3,9 +3,11 @@
 use crate::image::{ImageArg, Start};
 use crate::interrupt;
 use crate::out::{Outcome, Status, print};
+use crate::progress::{self, Unit};
 use crate::rescue::recovery::Recovery;
 use crate::rescue::{self, described};
 use anyhow::Context;
+use ordo_ondisk::superblock::Superblock;
 use std::path::PathBuf;
 
 /// Copies what can be read from a damaged UFS volume
@@ -34,6 +36,14 @@ pub(crate) struct Args {
     start: Start,
 }
 
+/// Bytes in use, as the superblock has it: it may be wrong here, and only the line of progress shows it.
+fn in_use(superblock: &Superblock) -> u64 {
+    let (geo, totals) = (superblock.geometry(), superblock.totals());
+    let free = u64::try_from(totals.nbfree).unwrap_or(0).saturating_mul(geo.frag.into());
+    let free = free.saturating_add(u64::try_from(totals.nffree).unwrap_or(0));
+    geo.dsize.saturating_sub(free).saturating_mul(geo.fsize.into())
+}
+
 /// Copies, and reports.
 pub(crate) fn run(args: &Args) -> Outcome {
     let spec = ImageArg { image: args.image.clone(), start: args.start }.spec()?;
@@ -47,7 +57,14 @@ pub(crate) fn run(args: &Args) -> Outcome {
         Ok(()) => "a log waited; it was replayed in memory".to_owned(),
         Err(why) => format!("a log waits and cannot be replayed: {why}"),
     });
-    recovery.run()?;
+    progress::begin(Unit::Bytes, in_use(&damaged.superblock));
+    recovery.run().map_err(|error| {
+        let (files, out) = (recovery.report.whole, crate::text::one_line(&args.out.display().to_string()));
+        let so_far =
+            || format!("{files} files are copied and stay in {out}; no REPORT was written, and the image is as it was");
+        interrupt::how_far_on_host(error, so_far)
+    })?;
+    progress::end();
     recovery.write_report().with_context(|| args.out.display().to_string())?;
     let report = &recovery.report;
     print(|out| match args.json {

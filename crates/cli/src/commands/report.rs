@@ -1,7 +1,7 @@
 //! `ordo report`
 
 use crate::commands::info::SegmentMap;
-use crate::made::{date, no_later};
+use crate::made::{Made, Told, date, no_later};
 use crate::out::{Outcome, Status, print, usage};
 use anyhow::Context;
 use ordo_report::{Context as Said, Source};
@@ -61,7 +61,14 @@ fn aged_log() -> anyhow::Result<Source> {
     let [aged, cleaned] = ordo_lab::aged_log(SEED)?;
     let maps = [("in use for a while", aged), ("the same volume after ordo clean", cleaned)];
     let maps = maps.map(|(name, segments)| SegmentMap::new(name.to_owned(), &segments));
-    Ok(Source { name: "the aged log".to_owned(), text: serde_json::to_string(&maps)? })
+    let told = maps.each_ref().map(|document| Told {
+        document,
+        made: Some(Made::in_virtual_time()),
+        disk_says: None,
+        promises: None,
+        left_out: Vec::new(),
+    });
+    Ok(Source { name: "the aged log".to_owned(), text: serde_json::to_string(&told)? })
 }
 
 /// Writes the page and prints its path. If the page cannot be completed, nothing is written.

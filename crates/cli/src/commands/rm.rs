@@ -6,11 +6,12 @@ use crate::image::{self, Start};
 use crate::interrupt;
 use crate::out::{Outcome, Status};
 use crate::place::{Inside, join, last_name};
+use crate::progress::{self, Unit};
 use crate::text;
 use anyhow::Context;
 use ordo_vfs::{FileSystem, Name, Refusal};
 use ordofs::Fs;
-use ordofs::path::{Held, parent};
+use ordofs::path::{Held, parent, resolve};
 use std::ffi::OsString;
 use std::rc::Rc;
 
@@ -57,6 +58,7 @@ fn remove_all(args: &Args, count: &mut u64) -> Outcome {
                 Err(error) if args.force && error.is::<NoMatch>() => Vec::new(),
                 places => places?,
             };
+            progress::begin(Unit::Files, 0);
             for place in &places {
                 on(fs, place, args, count).await?;
             }
@@ -68,12 +70,40 @@ fn remove_all(args: &Args, count: &mut u64) -> Outcome {
 
 /// Removes a file, with -r also a directory and its contents.
 pub(super) async fn on(fs: &Rc<Fs>, place: &Inside, args: &Args, count: &mut u64) -> Outcome {
-    let removed = remove(fs, &place.path, args.recursive, count).await;
+    let removed = match remove(fs, &place.path, args.recursive, count).await {
+        Err(error) if error.downcast_ref::<ordo_vfs::Error>().is_some_and(is_full) => {
+            Err(full_of_snapshots(fs, place, error).await)
+        }
+        removed => removed,
+    };
     match removed.as_ref().map_err(|error| error.downcast_ref::<ordo_vfs::Error>()) {
         Err(Some(ordo_vfs::Error::Refused(Refusal::NotFound))) if args.force => {}
         _ => removed.with_context(|| place.shown())?,
     }
     Ok(Status::DONE)
+}
+
+fn is_full(error: &ordo_vfs::Error) -> bool {
+    matches!(error, ordo_vfs::Error::Refused(Refusal::NoSpace))
+}
+
+/// Snapshots keep what is removed, and need space for it: who frees space here by removing files must know.
+async fn full_of_snapshots(fs: &Rc<Fs>, place: &Inside, error: anyhow::Error) -> anyhow::Error {
+    let names = async {
+        let dir = resolve(fs, b"/.snap", false).await.ok()?;
+        let mut names = dir.names().await.0;
+        names.retain(|name| !name.starts_with(b"."));
+        names.sort_unstable();
+        names.first().map(|first| (names.len(), text::escape(first)))
+    };
+    match names.await {
+        Some((count, first)) => error.context(format!(
+            "{}: there is no room to keep it for the {count} snapshots in /.snap; remove one: ordo rm '{}:/.snap/{first}'",
+            text::escape(&place.path),
+            text::one_line(&place.image.display().to_string()),
+        )),
+        None => error,
+    }
 }
 
 /// A directory that is being emptied.
@@ -101,6 +131,7 @@ async fn remove(fs: &Rc<Fs>, path: &[u8], recursive: bool, count: &mut u64) -> a
         drop(file);
         fs.unlink(above.node(), name).await?;
         *count += 1;
+        progress::add(1);
         return Ok(());
     }
     anyhow::ensure!(recursive, "is a directory; give -r to remove it with its contents");
@@ -113,6 +144,7 @@ async fn remove(fs: &Rc<Fs>, path: &[u8], recursive: bool, count: &mut u64) -> a
             drop(done.dir);
             fs.rmdir(dir, Name::new(&done.name)?).await.with_context(|| text::escape(&done.path))?;
             *count += 1;
+            progress::add(1);
             continue;
         };
         let below = join(&frame.path, &name);
@@ -121,6 +153,7 @@ async fn remove(fs: &Rc<Fs>, path: &[u8], recursive: bool, count: &mut u64) -> a
             drop(child);
             fs.unlink(frame.dir.node(), Name::new(&name)?).await.with_context(|| text::escape(&below))?;
             *count += 1;
+            progress::add(1);
             continue;
         }
         // Damage: the directory could never become empty.

@@ -3,6 +3,7 @@
 use crate::image;
 use crate::interrupt;
 use crate::out::{Outcome, Status, print, say};
+use crate::progress::{self, Unit};
 use crate::{size, text};
 use anyhow::Context;
 use ordo_ondisk::Endian;
@@ -148,8 +149,16 @@ pub(crate) fn run(args: &Args) -> Outcome {
     };
     let size = source.size();
     interrupt::catch()?;
-    let hits = ordo_rescue::scan(&*source, &mut |_| interrupt::caught().is_none());
-    interrupt::check()?;
+    progress::begin(Unit::Bytes, size);
+    let mut reached = 0;
+    let hits = ordo_rescue::scan(&*source, &mut |at| {
+        reached = at;
+        progress::reach(at);
+        interrupt::caught().is_none()
+    });
+    progress::end();
+    let so_far = || format!("{} of {} bytes were searched, and {} volumes begin there", reached, size, hits.len());
+    interrupt::check().map_err(|interrupted| interrupted.instead(so_far()))?;
     let volumes: Vec<Volume> = hits.into_iter().map(|hit| Volume::of(hit, &args.file, size)).collect();
     if volumes.is_empty() {
         let (name, size) = (args.file.display(), size::human(size));

@@ -46,6 +46,12 @@ pub(crate) struct Args {
 
 /// Sets it.
 pub(crate) fn run(args: &Args) -> Outcome {
+    for name in [&args.name, &args.remove].into_iter().flatten() {
+        if !name.as_bytes().contains(&b'.') {
+            let name = crate::text::escape(name.as_bytes());
+            return Err(crate::out::usage(format!("{name}: a name begins with what it is for; write user.{name}")));
+        }
+    }
     let value = bytes(args.value.as_deref().unwrap_or_default()).map_err(crate::out::usage)?;
     image::change_each(&args.places, args.start, "not all attributes are set", async |fs, place| {
         on(fs, place, args, &value).await

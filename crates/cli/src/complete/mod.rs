@@ -59,6 +59,12 @@ fn words_of(command: clap::Command) -> clap::Command {
         let id = arg.get_id().as_str().to_owned();
         match (id.as_str(), value.as_str()) {
             ("options", _) if named == "mount" => with(arg, mount_option),
+            ("dir", _) if matches!(named.as_str(), "umount" | "sync") => with(arg, mount_point),
+            #[cfg(feature = "laboratory")]
+            ("disk", _) if named == "bench" => with(arg, |typed: &OsStr| {
+                let drives = ordo_lab::drives().iter().map(|drive| format!("sim:{drive}")).collect::<Vec<_>>();
+                named_like(typed, drives.iter().map(String::as_str).chain(["ram", "file:", "dir:", "erase:"]))
+            }),
             ("scheme" | "schemes", _) => with(arg, scheme),
             #[cfg(feature = "laboratory")]
             ("workload", _) if named == "bench" => with(arg, |typed: &OsStr| {
@@ -81,6 +87,18 @@ fn with<C: ValueCompleter + 'static>(arg: clap::Arg, completer: C) -> clap::Arg 
 fn named_like<'a>(typed: &OsStr, names: impl Iterator<Item = &'a str>) -> Vec<CompletionCandidate> {
     let fits = |name: &&str| name.as_bytes().starts_with(typed.as_bytes());
     names.filter(fits).map(CompletionCandidate::new).collect()
+}
+
+/// Where volumes are mounted by this program.
+fn mount_point(typed: &OsStr) -> Vec<CompletionCandidate> {
+    let mounts = ordo_fuse::mount::table::mounts().unwrap_or_default();
+    let ours = mounts.iter().filter(|mount| mount.kind == "fuse.ordo").filter_map(|mount| mount.dir.to_str());
+    let mut found = named_like(typed, ours.filter(|dir| is_text(dir.as_bytes())));
+    // Who writes a path relative to here has it completed as any other.
+    if found.is_empty() {
+        found = PathCompleter::dir().complete(typed);
+    }
+    found
 }
 
 fn scheme(typed: &OsStr) -> Vec<CompletionCandidate> {

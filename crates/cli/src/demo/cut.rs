@@ -6,6 +6,8 @@ use ordofs::CrashLeaves;
 
 /// One call of each kind.
 pub(crate) const SCRIPT: &str = "mixed";
+/// How often a recovery is cut in its turn.
+pub(crate) const RECOVERY_CUTS: u32 = 16;
 /// A scheme, a rule of it that is left out, and the script that shows what it was for.
 pub(crate) const BROKEN: (&str, &str, &str) = ("softupdates", "link-addition", "create");
 
@@ -19,7 +21,7 @@ pub(crate) fn promises(scheme: &str) -> anyhow::Result<bool> {
 pub(crate) fn explore(scheme: &str, without: Option<&str>, name: &str, states: u64) -> anyhow::Result<Report> {
     let script = script::find(name).ok_or_else(|| anyhow::anyhow!("no script is called {name}"))?;
     let mut plan = Plan::new(scheme, script, device()?);
-    (plan.states, plan.recovery_cuts) = (states, 16);
+    (plan.states, plan.recovery_cuts) = (states, RECOVERY_CUTS);
     plan.settings.without = without.into_iter().map(str::to_owned).collect();
     let jobs = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
     let mut report = explore_on(&plan, jobs, &Counters::default())?;
@@ -27,6 +29,7 @@ pub(crate) fn explore(scheme: &str, without: Option<&str>, name: &str, states: u
     Ok(report)
 }
 
-fn device() -> anyhow::Result<&'static Device> {
+/// The disk.
+pub(crate) fn device() -> anyhow::Result<&'static Device> {
     Device::by_name(DEFAULT_DEVICE).ok_or_else(|| anyhow::anyhow!("no disk is called {DEFAULT_DEVICE}"))
 }

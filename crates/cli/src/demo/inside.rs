@@ -1,9 +1,9 @@
 //! A leg of the tour in this process, for systems where nothing can be mounted.
 
+use super::VOLUME;
 use super::amount::Amount;
-use super::leg::Leg;
+use super::leg::{Cost, Leg, UNMOUNT};
 use super::material::{PAK, Tree};
-use super::{VOLUME, thread_cpu, timed};
 use crate::bench::bed::{Fresh, NewSize};
 use anyhow::Context;
 use ordo_vfs::{FileSystem, Name, RenameMode};
@@ -18,16 +18,19 @@ pub(crate) fn leg(scratch: &Path, scheme: &str, tree: &Tree, amount: &Amount) ->
     let image = scratch.join(format!("{scheme}.img"));
     let options = MountOptions { scheme: Some(scheme.to_owned()), ..MountOptions::default() };
     let Fresh { mounted, requests } = Fresh::in_file(&rt, &image, NewSize::of(VOLUME), &options)?;
-    let before = thread_cpu();
+    let (files, so_far) = (tree.files.len() as u64, || Ok(Cost::now(requests.get())));
     let mut leg = Leg { scheme: scheme.to_owned(), ..Leg::default() };
     let session = Session::new(&**mounted.fs());
-    leg.copy = timed(&rt, || rt.block_on(copy(&session, tree, "tree")))?;
-    rt.block_on(copy(&session, tree, "again"))?;
-    leg.remove = timed(&rt, || rt.block_on(session.remove_tree("again")).context("removing the second copy"))?;
-    let seconds = timed(&rt, || rt.block_on(replace(mounted.fs(), &session, amount.transactions)))?;
+    leg.copy = leg.phase(&rt, ("copy", files), &so_far, || rt.block_on(copy(&session, tree, "tree")))?;
+    leg.phase(&rt, ("copy again", files), &so_far, || rt.block_on(copy(&session, tree, "again")))?;
+    leg.remove = leg.phase(&rt, ("remove a copy", files), &so_far, || {
+        rt.block_on(session.remove_tree("again")).map(drop).context("removing the second copy")
+    })?;
+    let seconds = leg.phase(&rt, ("files replaced", amount.transactions.into()), &so_far, || {
+        rt.block_on(replace(mounted.fs(), &session, amount.transactions))
+    })?;
     leg.replaced = Some(f64::from(amount.transactions) / seconds.max(1e-9));
-    leg.unmount = timed(&rt, || Ok(rt.block_on(mounted.unmount())?))?;
-    leg.set_cost(requests.get(), thread_cpu() - before);
+    leg.unmount = leg.phase(&rt, (UNMOUNT, 0), &so_far, || Ok(rt.block_on(mounted.unmount())?))?;
     rt.drop_tasks();
     leg.verify(&image, tree)?;
     std::fs::remove_file(&image)?;

@@ -3,12 +3,34 @@
 use super::findings;
 use super::material::Tree;
 use anyhow::Context;
-use ordo_workload::Row;
+use ordo_workload::{Counts, PhaseResult, Row};
 use ordofs::disk::Requests;
+use ordofs::rt::Rt;
 use ordofs::{ImageSpec, Volume};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::path::Path;
-use std::time::Duration;
+
+/// The phase that writes what the others have left in memory.
+pub(crate) const UNMOUNT: &str = "unmount";
+
+/// What disk and file system have done so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Cost {
+    reads: u64,
+    writes: u64,
+    bytes_written: u64,
+    flushes: u64,
+    /// CPU time of the file system, in seconds.
+    cpu: f64,
+}
+
+impl Cost {
+    /// These requests, and the CPU time of this thread.
+    pub(crate) fn now(requests: Requests) -> Cost {
+        let Requests { reads, writes, bytes_written, flushes } = requests;
+        Cost { reads, writes, bytes_written, flushes, cpu: super::thread_cpu().as_secs_f64() }
+    }
+}
 
 /// The results of one scheme. Times in seconds.
 #[derive(Debug, Clone, Default, Serialize)]
@@ -42,15 +64,42 @@ pub(crate) struct Leg {
     pub(crate) findings: u64,
     /// Files that were read from the closed image and are equal to those on the host.
     pub(crate) files_compared: usize,
+    /// The phases, each with its cost: for the page.
+    #[serde(skip)]
+    pub(super) phases: Vec<PhaseResult>,
 }
 
 impl Leg {
-    pub(crate) fn set_cost(&mut self, requests: Requests, cpu: Duration) {
-        self.cpu = cpu.as_secs_f64();
-        self.disk_reads = requests.reads;
-        self.disk_writes = requests.writes;
-        self.bytes_written = requests.bytes_written;
-        self.flushes = requests.flushes;
+    /// Keeps a phase: what it did, in how many seconds, and the costs before and after it.
+    pub(crate) fn add(&mut self, phase: &'static str, ops: u64, seconds: f64, [before, after]: [Cost; 2]) {
+        let counts = Counts {
+            disk_reads: after.reads - before.reads,
+            disk_writes: after.writes - before.writes,
+            bytes_written: after.bytes_written - before.bytes_written,
+            flushes: after.flushes - before.flushes,
+            ..Counts::default()
+        };
+        let cpu_seconds = (after.cpu - before.cpu).max(0.0);
+        self.cpu += cpu_seconds;
+        self.disk_reads += counts.disk_reads;
+        self.disk_writes += counts.disk_writes;
+        self.bytes_written += counts.bytes_written;
+        self.flushes += counts.flushes;
+        self.phases.push(PhaseResult { phase, ops, bytes: 0, seconds, cpu_seconds, own_cpu_seconds: 0.0, counts });
+    }
+
+    /// Does the work of a phase, and keeps it with what it cost. Returns its seconds.
+    pub(crate) fn phase(
+        &mut self,
+        rt: &Rt,
+        (phase, ops): (&'static str, u64),
+        so_far: &dyn Fn() -> anyhow::Result<Cost>,
+        work: impl FnOnce() -> anyhow::Result<()>,
+    ) -> anyhow::Result<f64> {
+        let before = so_far()?;
+        let seconds = super::timed(rt, work)?;
+        self.add(phase, ops, seconds, [before, so_far()?]);
+        Ok(seconds)
     }
 
     /// Checks the image after the unmount, and compares the tree in it with the host's.
@@ -67,34 +116,8 @@ impl Leg {
         Ok(())
     }
 
-    /// The rates, as rows of a benchmark: for the report.
-    pub(crate) fn rows(&self, files: usize, disk: &str) -> Vec<Row> {
-        let whole = |rate: f64| rate.round() as u64;
-        let timed = |phase: &str, ops: u64, seconds: f64| (phase.to_owned(), ops, seconds);
-        let mut phases =
-            vec![timed("copy", files as u64, self.copy), timed("remove a copy", files as u64, self.remove)];
-        phases.extend(self.build.map(|seconds| timed("build and test", 1, seconds)));
-        let a_second = |phase, rate: f64| timed(phase, whole(rate), whole(rate) as f64 / rate.max(1e-9));
-        phases.extend(self.transactions.map(|rate| a_second("SQLite transactions", rate)));
-        phases.extend(self.replaced.map(|rate| a_second("files replaced", rate)));
-        let row = |(phase, ops, seconds): (String, u64, f64)| Row {
-            scheme: self.scheme.clone(),
-            workload: "the tour's work".to_owned(),
-            disk: disk.to_owned(),
-            phase,
-            ops,
-            seconds,
-            rate: ops as f64 / seconds.max(1e-9),
-            cpu_seconds: 0.0,
-            disk_reads: 0,
-            disk_writes: 0,
-            bytes_written: 0,
-            rollbacks: 0,
-            waits: 0,
-            flushes_per_second: 0.0,
-            scheme_counters: std::collections::BTreeMap::new(),
-            cleaning: None,
-        };
-        phases.into_iter().map(row).collect()
+    /// The phases as rows of a benchmark, and their total: for the report.
+    pub(crate) fn rows(&self, disk: &str) -> Vec<Row> {
+        ordo_workload::rows(&self.scheme, "the tour's work", disk, &self.phases)
     }
 }

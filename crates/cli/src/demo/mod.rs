@@ -15,6 +15,7 @@ pub(crate) mod killed;
 pub(crate) mod leg;
 pub(crate) mod material;
 pub(crate) mod mounted;
+pub(crate) mod page;
 pub(crate) mod served;
 
 use crate::image;

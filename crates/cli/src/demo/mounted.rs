@@ -2,7 +2,7 @@
 
 use super::amount::Amount;
 use super::bank::Bank;
-use super::leg::Leg;
+use super::leg::{Leg, UNMOUNT};
 use super::material::{PAK, Tree};
 use super::served::Served;
 use super::timed;
@@ -23,30 +23,36 @@ pub(crate) fn leg(
     let (image, dir) = (scratch.join(format!("{scheme}.img")), scratch.join("mnt"));
     let served = Served::start(&image, &dir, scheme)?;
     let mut leg = Leg { scheme: scheme.to_owned(), ..Leg::default() };
-    leg.copy = timed(&rt, || tree.copy(&dir.join("tree")).context("copying the tree in"))?;
-    tree.copy(&dir.join("again")).context("copying the tree again")?;
-    leg.remove = timed(&rt, || std::fs::remove_dir_all(dir.join("again")).context("removing the second copy"))?;
+    let (files, so_far) = (tree.files.len() as u64, || served.cost());
+    leg.copy =
+        leg.phase(&rt, ("copy", files), &so_far, || tree.copy(&dir.join("tree")).context("copying the tree in"))?;
+    leg.phase(&rt, ("copy again", files), &so_far, || tree.copy(&dir.join("again")).context("copying it again"))?;
+    leg.remove = leg.phase(&rt, ("remove a copy", files), &so_far, || {
+        std::fs::remove_dir_all(dir.join("again")).context("removing the second copy")
+    })?;
     if let Some(compiler) = compiler {
-        leg.build = Some(timed(&rt, || {
+        let mut checks = None;
+        leg.build = Some(leg.phase(&rt, ("build and test", 1), &so_far, || {
             build(compiler, &dir)?;
-            leg.checks = Some(test(&dir)?);
+            checks = Some(test(&dir)?);
             pack(&dir, tree)
         })?);
+        leg.checks = checks;
     }
     let bank = Bank::found(&dir.join("bank.db"))?;
-    let seconds = timed(&rt, || Ok((1..=amount.transactions).try_for_each(|n| bank.transfer(n))?))?;
+    let seconds = leg.phase(&rt, ("SQLite transactions", amount.transactions.into()), &so_far, || {
+        Ok((1..=amount.transactions).try_for_each(|n| bank.transfer(n))?)
+    })?;
     leg.transactions = Some(f64::from(amount.transactions) / seconds.max(1e-9));
     let books = bank.books()?;
     anyhow::ensure!(books.wrong.is_none(), "the database is damaged: {:?}", books.wrong);
     drop(bank);
-    let mut cost = None;
+    let (before, mut after) = (served.cost()?, None);
     leg.unmount = timed(&rt, || {
-        cost = Some(served.stop()?);
+        after = Some(served.stop()?);
         Ok(())
     })?;
-    if let Some((requests, cpu)) = cost {
-        leg.set_cost(requests, cpu);
-    }
+    leg.add(UNMOUNT, 0, leg.unmount, [before, after.unwrap_or(before)]);
     leg.verify(&image, tree)?;
     std::fs::remove_file(&image)?;
     Ok(leg)

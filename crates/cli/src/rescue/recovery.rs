@@ -162,6 +162,7 @@ impl<'a> Recovery<'a> {
         self.volume.contents(inode, &mut |at, piece| match piece {
             Piece::Data(data) => {
                 bytes += data.len() as u64;
+                crate::progress::add(data.len() as u64);
                 host::write(&file, at, data)
             }
             Piece::Hole(_) => Ok(()),
@@ -174,7 +175,6 @@ impl<'a> Recovery<'a> {
         self.attributes(path, inode)?;
         self.host.finish(path, &file, &inode.dinode)?;
         self.report.bytes += bytes;
-        crate::progress::add(bytes);
         match gaps.is_empty() {
             true => self.report.whole += 1,
             false => self.report.gaps(path, inode.ino.0, gaps),

@@ -1,5 +1,6 @@
 //! The built program, end to end.
 
+mod advised;
 mod aged;
 mod apart;
 mod attributes;
@@ -26,6 +27,7 @@ mod needs;
 mod one_writer;
 mod paper;
 mod quota;
+mod readme;
 mod recorded;
 mod report;
 mod rescued;

@@ -78,6 +78,17 @@ fn what_ran_in_virtual_time_names_neither_date_nor_machine() {
     assert_eq!(trace(), trace());
 }
 
+#[test]
+fn a_page_of_what_the_program_makes_itself_says_how_it_was_made() {
+    let scratch = Scratch::new();
+    let dir = scratch.path("out");
+    ok(ordo(["report", "--aged-log", "-o", &dir]));
+    let page = fs::read_to_string(format!("{dir}/index.html")).unwrap();
+    assert!(!page.contains("not said") && page.contains("ordo report --aged-log"), "{page}");
+    // Of schemes it knows nothing: there is no section without anything in it.
+    assert!(!page.contains("Which scheme for whom"), "{page}");
+}
+
 /// A file without a date has that of its last change, which SOURCE_DATE_EPOCH limits.
 #[test]
 fn a_page_has_a_date_and_the_environment_can_set_it() {

@@ -35,9 +35,29 @@ fn a_tour_in_this_process_works_cuts_the_power_compares_and_reports() {
     assert_eq!((cut.len(), violations("softupdates", false), violations("wafs", false)), (schemes + 1, 0, 0));
     assert!(violations("softupdates", true) > 0 && violations("async", false) > 0, "the judge can convict");
     assert!(told["compared"].as_array().unwrap().len() >= schemes - 1);
-    for shown in ["journal-file", "hp_c2447", "without link-addition", "files replaced"] {
+    for shown in ["journal-file", "hp_c2447", "without its rule link-addition, removed on purpose", "files replaced"] {
         assert!(page.contains(shown), "{shown}");
     }
+    says_all_of_itself(&page);
+    assert!(!page.contains("broken by") && page.contains("active is left out: "), "{page}");
+}
+
+/// The page says when, where, how and by what it was made, for whom the schemes are, and what each row has cost.
+fn says_all_of_itself(page: &str) {
+    for missing in ["not said", "no date", "Made by an ordo that", "none given", "NaN"] {
+        assert!(!page.contains(missing), "{missing}: {page}");
+    }
+    for there in ["<dt>machine</dt><dd>", " CPU", "<code>ordo demo --short", "<code>ordo crash --scheme", "For whom"] {
+        assert!(page.contains(there), "{there}: {page}");
+    }
+    // A row that has cost nothing was not counted.
+    let idle = |row: &&str| {
+        let cells: Vec<&str> = row.split("<td>").skip(1).map(|cell| cell.split('<').next().unwrap()).collect();
+        matches!(cells[..], [_, seconds, _, cpu, reads, writes, ..]
+            if seconds.contains('.') && cpu.contains('.') && [cpu, reads, writes].iter().all(|cell| cell.parse() == Ok(0.0)))
+    };
+    let idle: Vec<&str> = page.split("<tr>").filter(idle).collect();
+    assert!(idle.is_empty(), "{idle:?}");
 }
 
 #[test]
@@ -63,4 +83,5 @@ fn a_tour_of_a_mount_builds_a_program_keeps_a_database_and_loses_nothing_to_a_ki
         assert!(one.get("wrong").is_none() && one["findings"] == 0, "{one}");
     }
     assert!(page.contains("SQLite transactions"));
+    says_all_of_itself(&page);
 }

@@ -124,6 +124,7 @@ mod tests {
             size: Some(128 << 20),
             seed,
             services: true,
+            sync: false,
         }
     }
 

@@ -96,6 +96,9 @@ pub struct Run<'a> {
     pub seed: u64,
     /// Keep a record of every request that the drive served.
     pub services: bool,
+    /// What the users have left in memory is written by a sync at once, which is measured ([`Outcome::sync`]). `false`:
+    /// by the syncer, when it is old enough (X3).
+    pub sync: bool,
 }
 
 /// The results of a run.
@@ -113,6 +116,8 @@ pub struct Outcome {
     pub disk: Stats,
     /// Counters of drives, cache and scheme, as a bench shows them.
     pub counts: Counts,
+    /// The sync after the work, if one was asked for. What it cost is in `cpu`, `disk` and `counts`, too.
+    pub sync: Option<PhaseResult>,
     /// Time until everything was on the disk.
     pub drained: Duration,
     /// Time until the last block was free, to the second; zero if none became free after the last call.
@@ -353,6 +358,13 @@ impl Run<'_> {
         )
         .await;
         let elapsed = rt.now() - start;
+        let sync = match shares.first().filter(|_| self.sync) {
+            Some(share) => {
+                let (fs, meter) = (User::new(&**mounted.fs(), share), || reading(rt, share, so_far()));
+                Some(ordo_workload::sync(&Session::new(&fs), &meter).await?)
+            }
+            None => None,
+        };
         let freed = drain(rt, &mounted).await.map_or(Duration::ZERO, |at| at - start);
         mounted.fs().syncfs().await?;
         let mut outcome = Outcome {
@@ -360,6 +372,7 @@ impl Run<'_> {
             cpu: shares.iter().map(Share::used).sum(),
             disk: mounted.cache().queue_stats().since(&queue),
             counts: so_far().since(&before),
+            sync,
             drained: rt.now() - start,
             freed,
             services: drive.take_services(),
@@ -397,12 +410,7 @@ impl Run<'_> {
             None => session,
         };
         let start = rt.now();
-        let meter = || Reading {
-            elapsed: rt.now().since(Time::ZERO),
-            cpu: share.used(),
-            own_cpu: share.own(),
-            counts: counts(),
-        };
+        let meter = || reading(rt, share, counts());
         let phases = ordo_workload::work(self.workload, &session, base, params, &meter).await?;
         Ok((phases, rt.now() - start))
     }
@@ -418,6 +426,10 @@ impl Run<'_> {
         let located = Located { log: log.map(Into::into), ..locate_on(rt, disk)? };
         Ok(rt.block_on(Mounted::mount(rt, located, &options))?)
     }
+}
+
+fn reading(rt: &Rt, share: &Share, counts: Counts) -> Reading {
+    Reading { elapsed: rt.now().since(Time::ZERO), cpu: share.used(), own_cpu: share.own(), counts }
 }
 
 /// The partition for a log behind a volume of `size` bytes: the last one of the disk.

@@ -23,6 +23,7 @@ fn run(scheme: &str, init: AllocInit, workload: &str, params: &str, users: u32, 
         size: None,
         seed,
         services: false,
+        sync: false,
     };
     run.run().unwrap()
 }
@@ -89,6 +90,7 @@ fn a_program_that_runs_again_finds_its_inodes_and_nothing_else() {
             size: None,
             seed: 1,
             services: false,
+            sync: false,
         };
         let outcome = run.run().unwrap();
         assert_eq!(outcome.ops(), 600, "an earlier run is no part of what is measured");
@@ -113,6 +115,7 @@ fn on_2000(scheme: &str, workload: &str, params: &str) -> Outcome {
         size: Some(256 << 20),
         seed: 1,
         services: false,
+        sync: false,
     };
     run.run().unwrap()
 }
@@ -162,6 +165,7 @@ fn no_result_depends_on_whether_the_contents_of_files_are_kept() {
                     size: None,
                     seed: 3,
                     services: true,
+                    sync: false,
                 };
                 let outcome = run.run().unwrap();
                 format!("{} {:?} {:?}", shown(&outcome), outcome.counts, outcome.services)
@@ -191,6 +195,7 @@ fn a_log_on_a_drive_of_its_own_spares_the_way_there_and_back() {
             size: None,
             seed: 1,
             services: false,
+            sync: false,
         };
         run.run().unwrap()
     };

@@ -9,7 +9,7 @@ pub(crate) struct Bar {
     pub(crate) label: String,
     pub(crate) value: Option<f64>,
     pub(crate) says: Option<String>,
-    /// Its colour: a series of the figure, from 0.
+    /// Its colour (`colour`).
     pub(crate) colour: usize,
 }
 
@@ -18,9 +18,6 @@ pub(crate) struct Group {
     pub(crate) name: String,
     pub(crate) bars: Vec<Bar>,
 }
-
-/// Series beyond these repeat a colour; each bar has its label beside it.
-pub(crate) const COLOURS: usize = 8;
 
 /// All groups on one scale, from zero. A negative number has no bar.
 pub(crate) fn of(caption: Markup, groups: &[Group]) -> Markup {
@@ -47,7 +44,7 @@ pub(crate) fn of(caption: Markup, groups: &[Group]) -> Markup {
                             td {
                                 @if let Some(value) = bar.value {
                                     span.bar {
-                                        span class=(format!("fill c{}", bar.colour % COLOURS))
+                                        span class=(format!("fill c{}", bar.colour))
                                             style=(format!("width:{:.1}%", length(value))) {}
                                         span.value { (said(bar)) }
                                     }
@@ -67,7 +64,7 @@ mod tests {
 
     #[test]
     fn the_longest_bar_fills_the_width_and_no_number_breaks_it() {
-        let bar = |value| Bar { label: "<b>".into(), value, says: None, colour: 9 };
+        let bar = |value| Bar { label: "<b>".into(), value, says: None, colour: 1 };
         let bars = [Some(4.0), Some(1.0), None, Some(-3.0), Some(0.0)].map(bar).into();
         let drawn = of(html! { "t" }, &[Group { name: String::new(), bars }]).into_string();
         for width in ["width:100.0%", "width:25.0%", "width:0.0%", "none", "&lt;b&gt;", "fill c1"] {

@@ -2,10 +2,12 @@
 //! medians.
 
 use crate::bars::{self, Bar, Group};
+use crate::colour;
 use crate::document::Row;
 use crate::number::{bytes, fixed, short};
 use crate::words::word;
 use maud::{Markup, html};
+use std::collections::BTreeSet;
 
 /// The distinct values of `of`, in the order of the rows.
 pub(crate) fn distinct<'a, T: PartialEq>(rows: &'a [Row], of: impl Fn(&'a Row) -> T) -> Vec<T> {
@@ -77,26 +79,40 @@ pub(crate) fn of(rows: &[Row]) -> Markup {
     let schemes = distinct(rows, |row| row.scheme.as_str());
     let beds = distinct(rows, |row| (row.workload.as_str(), row.disk.as_str()));
     html! {
-        p.lead { "Operations a second; a longer bar is better. Of several runs the median." }
+        p.lead {
+            "Operations a second; a longer bar is better. " @if repeated(rows) { "Of several runs the median. " }
+            "A scheme has the same colour in all charts of this page."
+        }
         @let disks = distinct(rows, |row| row.disk.as_str());
         @for (workload, disk) in beds {
             @let phases = phases(rows, workload, disk);
             section.part {
                 h3 { (workload) @if !disk.is_empty() { " " small { "on " (disk_in_words(rows, disk)) } } }
                 div.many {
-                    @for phase in &phases { figure { (chart(rows, (workload, disk), phase, &schemes)) } }
+                    // What has no operations of its own, as the sync at the end, has no rate.
+                    @for phase in phases.iter().filter(|phase| rows.iter().any(|row| row.phase == **phase && row.ops > 0.0)) { figure { (chart(rows, (workload, disk), phase, &schemes)) } }
                 }
                 details open[phases.len() == 1] {
                     summary { "All numbers" }
                     (table(rows, (workload, disk), &phases, &schemes))
-                    (legend())
+                    (legend(repeated(rows)))
                 }
             }
+        }
+        @let left_out: Vec<_> = rows.iter().flat_map(|row| &row.left_out).collect();
+        @if !left_out.is_empty() {
+            ul.notes { @for left in left_out { li { (left.scheme) " is left out: " (left.why) } } }
         }
         @if disks.iter().any(|disk| !disk.is_empty()) {
             p { small { "The disk on the command line: " (disks.join(", ")) } }
         }
     }
+}
+
+/// Whether something was run more than once.
+fn repeated(rows: &[Row]) -> bool {
+    let mut seen = BTreeSet::new();
+    !rows.iter().all(|row| seen.insert((&row.workload, &row.disk, &row.phase, &row.scheme)))
 }
 
 /// The phases, `total` first.
@@ -113,28 +129,35 @@ pub(crate) fn runs<'a>(rows: &'a [Row], (workload, disk): (&str, &str), phase: &
 }
 
 fn chart(rows: &[Row], bed: (&str, &str), phase: &str, schemes: &[&str]) -> Markup {
-    let bars = schemes.iter().enumerate().filter_map(|(at, scheme)| {
+    let bars = schemes.iter().zip(colour::of(schemes.iter().copied())).filter_map(|(scheme, colour)| {
         let runs = runs(rows, bed, phase, scheme);
         let value = (!runs.0.is_empty()).then(|| runs.median(|row| row.rate));
-        value.map(|_| Bar { label: (*scheme).to_owned(), value, says: None, colour: at })
+        value.map(|_| Bar { label: (*scheme).to_owned(), value, says: None, colour })
     });
     bars::of(html! { (phase) }, &[Group { name: String::new(), bars: bars.collect() }])
 }
 
 /// What each number is.
-fn legend() -> Markup {
+fn legend(repeated: bool) -> Markup {
     let says = [
-        ("runs", "how often it was run; all numbers are medians of the runs"),
         ("ops", "operations in the program\u{2019}s unit: files, transactions, pairs of a create and a delete"),
         ("seconds", "elapsed time; on a modelled disk virtual time"),
-        ("ops/s", "operations a second, and from the slowest to the fastest of all runs"),
+        ("ops/s", "operations a second"),
         ("CPU s", "seconds of the processor; on a modelled machine those of its processor"),
         ("reads, writes", "requests to the disk"),
-        ("written", "bytes that they wrote"),
+        (
+            "written",
+            "bytes that they wrote; \u{201c}nothing\u{201d}: what the phase changed was still in memory when it ended",
+        ),
+        ("sync", "after the work: what was still in memory is written, and the total has what that costs"),
         ("waits", "how often a call waited because of the order of writes"),
     ];
     html! {
         dl.keys {
+            @if repeated {
+                div { dt { "runs" } dd { "how often it was run; all numbers are medians of the runs" } }
+                div { dt { "of all runs" } dd { "operations a second, from the slowest to the fastest" } }
+            }
             @for (name, says) in says { div { dt { (name) } dd { (says) } } }
             div { dt { (word("rollback", "rollbacks")) } dd { "writes in which an unsafe change was replaced by its old value" } }
         }
@@ -142,32 +165,40 @@ fn legend() -> Markup {
 }
 
 fn table(rows: &[Row], bed: (&str, &str), phases: &[&str], schemes: &[&str]) -> Markup {
-    let names =
-        ["runs", "ops", "seconds", "ops/s", "of all runs", "CPU s", "reads", "writes", "written", "rollbacks", "waits"];
+    let repeated = repeated(rows);
+    let names = ["ops", "seconds", "ops/s"].into_iter().map(|name| (name, false));
+    let names = [("runs", true)].into_iter().chain(names).chain([("of all runs", true)]);
+    // Where nobody has counted them, or there were none, a column of zeroes says nothing.
+    let (rolled, waited) = (rows.iter().any(|row| row.rollbacks > 0.0), rows.iter().any(|row| row.waits > 0.0));
+    let more = ["CPU s", "reads", "writes", "written"].into_iter().chain(rolled.then_some("rollbacks"));
+    let more = more.chain(waited.then_some("waits")).map(|name| (name, false));
+    let names: Vec<&str> =
+        names.chain(more).filter(|(_, of_several)| repeated || !of_several).map(|(name, _)| name).collect();
     html! {
         div.scroll tabindex="0" role="region" aria-label=(format!("{}: all numbers", bed.0)) {
             table.numbers {
                 caption.hidden { (bed.0) }
-                thead { tr { td {} @for name in names { th scope="col" { (name) } } } }
+                thead { tr { td {} @for name in &names { th scope="col" { (name) } } } }
                 @for phase in phases {
                     tbody {
-                        tr { th.group scope="rowgroup" colspan="12" { (phase) } }
+                        tr { th.group scope="rowgroup" colspan=(names.len() + 1) { (phase) } }
                         @for scheme in schemes {
                             @let runs = runs(rows, bed, phase, scheme);
                             @if !runs.0.is_empty() {
                                 tr {
                                     th scope="row" { (scheme) }
-                                    td { (runs.0.len()) }
-                                    td { (fixed(runs.median(|row| row.ops), 0)) }
+                                    @let ops = runs.median(|row| row.ops);
+                                    @if repeated { td { (runs.0.len()) } }
+                                    td { @if ops > 0.0 { (fixed(ops, 0)) } @else { "\u{2013}" } }
                                     td { (fixed(runs.median(|row| row.seconds), 3)) }
-                                    td { (short(runs.median(|row| row.rate))) }
-                                    td { (runs.spread()) }
+                                    td { @if ops > 0.0 { (short(runs.median(|row| row.rate))) } @else { "\u{2013}" } }
+                                    @if repeated { td { (runs.spread()) } }
                                     td { (fixed(runs.median(|row| row.cpu_seconds), 3)) }
                                     td { (fixed(runs.median(|row| row.disk_reads), 0)) }
                                     td { (fixed(runs.median(|row| row.disk_writes), 0)) }
-                                    td { (bytes(runs.median(|row| row.bytes_written))) }
-                                    td { (fixed(runs.median(|row| row.rollbacks), 0)) }
-                                    td { (fixed(runs.median(|row| row.waits), 0)) }
+                                    td { (written(&runs, bed.1)) }
+                                    @if rolled { td { (fixed(runs.median(|row| row.rollbacks), 0)) } }
+                                    @if waited { td { (fixed(runs.median(|row| row.waits), 0)) } }
                                 }
                             }
                         }
@@ -175,6 +206,15 @@ fn table(rows: &[Row], bed: (&str, &str), phases: &[&str], schemes: &[&str]) -> 
                 }
             }
         }
+    }
+}
+
+/// The bytes written, or that nothing was. In a directory of another file system nobody has counted.
+fn written(runs: &Runs<'_>, disk: &str) -> String {
+    match runs.median(|row| row.bytes_written) {
+        _ if disk.starts_with("dir:") => "\u{2013}".into(),
+        none if none <= 0.0 => "nothing".into(),
+        some => bytes(some),
     }
 }
 
@@ -201,5 +241,17 @@ mod tests {
         assert!(drawn.find(">total<").unwrap() < drawn.find(">create<").unwrap(), "{drawn}");
         assert!(drawn.contains(">1\u{2013}30<"), "{drawn}");
         assert_eq!(runs(&rows, ("w", "ram"), "create", "sync").median(|row| row.rate), 5.0);
+    }
+
+    #[test]
+    fn one_run_has_no_columns_of_several_and_a_sync_has_numbers_but_no_bar() {
+        let rows: Vec<Row> = ["create", "sync", "total"].map(|phase| row("suj", phase, 5.0)).into_iter().collect();
+        let rows = rows.into_iter().map(|row| Row { ops: if row.phase == "sync" { 0.0 } else { row.ops }, ..row });
+        let drawn = of(&rows.collect::<Vec<_>>()).into_string();
+        assert!(!drawn.contains("of all runs") && !drawn.contains("median"), "{drawn}");
+        assert_eq!(drawn.matches("<table class=\"bars\"").count(), 2, "{drawn}");
+        assert!(drawn.contains("colspan=\"8\">sync<"), "{drawn}");
+        // All wrote nothing, and say so.
+        assert_eq!(drawn.matches("<td>nothing</td>").count(), 3, "{drawn}");
     }
 }

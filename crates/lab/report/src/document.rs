@@ -68,6 +68,13 @@ pub(crate) struct Promises {
     pub(crate) says: String,
 }
 
+impl Promises {
+    /// Nothing is promised: whatever is found after a crash breaks no promise.
+    pub(crate) fn is_none(&self) -> bool {
+        self.crash_leaves == "anything"
+    }
+}
+
 /// A parsed document.
 #[derive(Debug)]
 pub(crate) enum Document {
@@ -103,12 +110,23 @@ pub(crate) struct Row {
     pub(crate) rollbacks: f64,
     #[serde(default)]
     pub(crate) waits: f64,
+    /// In the first row: what is missing in the document.
+    #[serde(default)]
+    pub(crate) left_out: Vec<LeftOut>,
     /// In the first row: how all were made, and what the disk is.
     pub(crate) made: Option<Made>,
     #[serde(default)]
     pub(crate) disk_says: String,
     /// In the first row of each scheme.
     pub(crate) promises: Option<Promises>,
+}
+
+/// A scheme that could not be run where the others were.
+#[derive(Debug, Deserialize)]
+pub(crate) struct LeftOut {
+    pub(crate) scheme: String,
+    #[serde(default)]
+    pub(crate) why: String,
 }
 
 /// What `ordo paper` prints.

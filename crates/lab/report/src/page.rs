@@ -1,4 +1,4 @@
-//! The page: what it is and how its documents were made; which scheme for whom; then the details, folded, a section
+//! The page: what it is and how its documents were made; which scheme for whom, if they know of schemes; then the details, folded, a section
 //! each; the words; footer.
 //!
 //! A1. A section is folded by `details`, which needs no script; a link of the contents leads into it, so that a browser
@@ -22,7 +22,7 @@ struct Section {
 /// The whole page.
 pub(crate) fn of(given: &[Given], context: &Context) -> String {
     let sections = sections(given);
-    let title = title(given, &sections);
+    let (title, for_whom) = (title(given, &sections), whom::is_known(given));
     html! {
         (DOCTYPE)
         html lang="en" {
@@ -41,7 +41,7 @@ pub(crate) fn of(given: &[Given], context: &Context) -> String {
                     h1 { (title) }
                     (made(given, context))
                     nav aria-label="On this page" { details.made { summary { "On this page" } ul {
-                        li { a href="#whom" { "Which scheme for whom" } }
+                        @if for_whom { li { a href="#whom" { "Which scheme for whom" } } }
                         @for (at, section) in sections.iter().enumerate() {
                             li { a href=(format!("#s{at}")) { (section.title) } " " small { (section.kind) } }
                         }
@@ -49,9 +49,11 @@ pub(crate) fn of(given: &[Given], context: &Context) -> String {
                     } } }
                 }
                 main {
-                    section #whom aria-labelledby="t-whom" {
-                        h2 #t-whom { "Which scheme for whom" }
-                        (whom::of(given))
+                    @if for_whom {
+                        section #whom aria-labelledby="t-whom" {
+                            h2 #t-whom { "Which scheme for whom" }
+                            (whom::of(given))
+                        }
                     }
                     @for (at, section) in sections.iter().enumerate() { (folded(at, section, sections.len() == 1)) }
                     details.section {
@@ -118,8 +120,10 @@ fn made(given: &[Given], context: &Context) -> Markup {
     let mut dates = distinct(given.iter().map(|one| date(one, context)));
     dates.sort_unstable();
     let day = |date: &str| date.split(' ').next().unwrap_or_default().to_owned();
+    let silent = given.iter().any(|one| one.made.is_none());
     let dates = match &dates[..] {
-        [] => "not said".to_owned(),
+        [] if silent => "not said".to_owned(),
+        [] => "none: the same on every day".to_owned(),
         [one] => (*one).to_owned(),
         [first, .., last] if day(first) == day(last) => day(first),
         [first, .., last] => format!("{} to {}", day(first), day(last)),
@@ -129,7 +133,6 @@ fn made(given: &[Given], context: &Context) -> Markup {
     let or_not = |said: Vec<&str>, none: &str| if said.is_empty() { none.to_owned() } else { said.join("; ") };
     let no_machine =
         if made().next().is_some() { "none: all ran in virtual time, on modelled disks" } else { "not said" };
-    let silent = given.iter().any(|one| one.made.is_none());
     html! {
         dl.facts {
             div { dt { "date" } dd { (dates) } }
@@ -162,6 +165,8 @@ fn when(one: &Given, context: &Context) -> String {
     let Made { date: said, ordo, .. } = one.made.clone().unwrap_or_default();
     let version = if ordo.is_empty() { String::new() } else { format!(", ordo {ordo}") };
     match (said.is_empty(), date(one, context)) {
+        // Who says how it was made, and no date, had none.
+        (_, "") if one.made.is_some() => format!("in virtual time{version}"),
         (_, "") => format!("no date{version}"),
         (true, written) => format!("file of {written}{version}"),
         (false, date) => format!("{date}{version}"),

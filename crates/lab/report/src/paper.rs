@@ -78,12 +78,13 @@ fn groups(figure: &Figure) -> Vec<Group> {
         };
         return vec![Group { name: only.name.clone(), bars: figure.categories.iter().enumerate().map(bar).collect() }];
     }
+    let colours = crate::colour::of(figure.series.iter().map(|series| series.name.as_str()));
     let group = |(category, name): (usize, &String)| {
         let bar = |(at, series): (usize, &crate::document::Series)| Bar {
             label: series.name.clone(),
             value: value(at, category),
             says: None,
-            colour: at,
+            colour: colours[at],
         };
         Group { name: name.clone(), bars: figure.series.iter().enumerate().map(bar).collect() }
     };

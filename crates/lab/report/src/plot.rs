@@ -3,7 +3,6 @@
 //! The picture has no text and is stretched to the available width; its strokes are not. Numbers and labels are text of
 //! the page around it, so they have the same size on every screen.
 
-use crate::bars::COLOURS;
 use crate::document::{Figure, Series};
 use crate::number::{fixed, short, ticks};
 use maud::{Markup, html};
@@ -99,19 +98,20 @@ pub(crate) fn lines(figure: &Figure) -> Markup {
         format!("{}{}", series.name, ends.map(way).unwrap_or_default())
     });
     let says = said.collect::<Vec<_>>().join("; ");
+    let colours = crate::colour::of(figure.series.iter().map(|series| series.name.as_str()));
     let picture = html! {
-        @for (at, series) in figure.series.iter().enumerate() {
+        @for (at, series) in colours.iter().zip(&figure.series) {
             @let (line, dots) = paths(series, &x, &y);
-            path class=(format!("line c{}", at % COLOURS)) d=(line) {}
-            @if series.points.len() <= MARKED { path class=(format!("dots large c{}", at % COLOURS)) d=(dots) {} }
+            path class=(format!("line c{at}")) d=(line) {}
+            @if series.points.len() <= MARKED { path class=(format!("dots large c{at}")) d=(dots) {} }
         }
     };
     html! {
         (frame(&x, &y, &figure.title, &says, picture))
         ul.legend {
-            @for (at, series) in figure.series.iter().enumerate() {
+            @for (at, series) in colours.iter().zip(&figure.series) {
                 li {
-                    svg viewBox="0 0 28 10" aria-hidden="true" { path class=(format!("line c{}", at % COLOURS)) d="M0 5H28" {} }
+                    svg viewBox="0 0 28 10" aria-hidden="true" { path class=(format!("line c{at}")) d="M0 5H28" {} }
                     (series.name)
                 }
             }

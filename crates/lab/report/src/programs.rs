@@ -58,15 +58,16 @@ fn line(program: &Program, systems: &[String]) -> Markup {
 
 /// Of each program the speeds over that of the reference.
 fn beside(all: &Programs) -> Vec<Group> {
+    let colours = crate::colour::of(all.systems.iter().map(String::as_str));
     let group = |program: &Program| {
         let reference = program.medians.get(REFERENCE).copied().filter(|number| *number > 0.0)?;
         let speed = |number: f64| match is_rate(program) {
             true => Some(number / reference),
             false => (number > 0.0).then(|| reference / number),
         };
-        let bar = |(colour, system): (usize, &String)| {
+        let bar = |(at, system): (usize, &String)| {
             let value = speed(*program.medians.get(system)?);
-            Some(Bar { label: system.clone(), value, says: None, colour })
+            Some(Bar { label: system.clone(), value, says: None, colour: colours[at] })
         };
         let bars = all.systems.iter().enumerate().filter(|(_, name)| *name != REFERENCE).filter_map(bar).collect();
         Some(Group { name: program.what.trim_end_matches("/s").into(), bars })

@@ -3,6 +3,8 @@
 //! J1. Two sets of promises are two subjects, also under one name: settings change what a scheme promises.
 //! J2. Speeds of different disks are never mixed. On one disk a speed is beside the fastest scheme of the same document
 //!     and workload; of several workloads it is the geometric mean, so that none counts more for its unit.
+//! J3. What had written nothing when it ended has not cost nothing: its changes were in memory. Such a run says nothing
+//!     of what is written for an operation.
 
 use crate::bench::{self, Runs};
 use crate::document::{Document, Given, Promises, Row};
@@ -28,7 +30,7 @@ pub(crate) struct OnDisk {
     pub(crate) workloads: Vec<String>,
     /// Beside the fastest, which has 1.
     pub(crate) speeds: BTreeMap<usize, f64>,
-    /// Bytes written for each operation.
+    /// Bytes written for each operation; without those of which a run ended before anything was written (J3).
     pub(crate) wear: BTreeMap<usize, f64>,
 }
 
@@ -115,7 +117,9 @@ pub(crate) fn on_disks(given: &[Given], subjects: &[Subject]) -> Vec<OnDisk> {
         let Some((_, on)) = disks.iter_mut().find(|(name, _)| *name == disk) else { continue };
         let count = numbers.len() as f64;
         on.speeds.insert(subject, (numbers.iter().map(|(speed, _)| speed.ln()).sum::<f64>() / count).exp());
-        on.wear.insert(subject, numbers.iter().map(|(_, wear)| wear).sum::<f64>() / count);
+        if numbers.iter().all(|(_, wear)| *wear > 0.0) {
+            on.wear.insert(subject, numbers.iter().map(|(_, wear)| wear).sum::<f64>() / count);
+        }
     }
     for (_, on) in &mut disks {
         // Of several workloads none may have been the fastest in all.

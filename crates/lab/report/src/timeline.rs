@@ -34,9 +34,10 @@ fn end(timeline: &Timeline) -> f64 {
 
 /// All time lines, with the durations for comparison.
 pub(crate) fn all(timelines: &[Timeline]) -> Markup {
+    let colours = crate::colour::of(timelines.iter().map(|timeline| timeline.scheme.as_str()));
     let bar = |(at, timeline): (usize, &Timeline)| {
         let says = Some(format!("{} s", short(end(timeline))));
-        Bar { label: timeline.scheme.clone(), value: Some(end(timeline)), says, colour: at }
+        Bar { label: timeline.scheme.clone(), value: Some(end(timeline)), says, colour: colours[at] }
     };
     let bars = timelines.iter().enumerate().map(bar).collect();
     html! {

@@ -78,19 +78,20 @@ const NEEDS: [Need; 7] = [
     },
 ];
 
+/// Whether the documents say anything of a scheme.
+pub(crate) fn is_known(given: &[Given]) -> bool {
+    !subjects(given).is_empty()
+}
+
 /// The section, below its heading.
 pub(crate) fn of(given: &[Given]) -> Markup {
     let subjects = subjects(given);
     let disks = on_disks(given, &subjects);
     let panel = |on: &OnDisk| (on.disk.clone(), html! { (map::draw(&subjects, on)) (needs(&subjects, on)) });
     html! {
-        @if subjects.is_empty() {
-            p { "No document here says how fast a scheme is, or what a crash costs under it." }
-        } @else {
-            p.lead { "Each " (explained("scheme", "scheme")) " decides when a change reaches the disk. To the right is faster; the higher, the less a crash costs." }
-            @if disks.is_empty() { (map::draw(&subjects, &OnDisk::default())) (needs(&subjects, &OnDisk::default())) }
-            @else { (tabs::of("whom", "Disk", disks.iter().map(panel).collect())) }
-        }
+        p.lead { "Each " (explained("scheme", "scheme")) " decides when a change reaches the disk. To the right is faster; the higher, the less a crash costs." }
+        @if disks.is_empty() { (map::draw(&subjects, &OnDisk::default())) (needs(&subjects, &OnDisk::default())) }
+        @else { (tabs::of("whom", "Disk", disks.iter().map(panel).collect())) }
         (missing(given, &subjects, &disks))
         @if subjects.iter().any(|subject| subject.promises.is_some()) { (costs(&subjects)) }
     }
@@ -138,7 +139,11 @@ fn line(need: &Need, subjects: &[Subject], on: &OnDisk) -> Markup {
 /// Those that are as good as the best, the best first.
 fn best(by: By, fit: &[usize], on: &OnDisk) -> Vec<usize> {
     let numbers = if by == By::Speed { &on.speeds } else { &on.wear };
-    // Wear is better if it is less; without a measured speed a scheme has no wear either.
+    // If it is not known of all, the one that is not known may be the best.
+    if by == By::Wear && !fit.iter().all(|at| on.wear.contains_key(at)) {
+        return Vec::new();
+    }
+    // Wear is better if it is less.
     let good = |at: &usize| numbers.get(at).map(|number| if by == By::Speed { *number } else { -number });
     let mut found: Vec<(usize, f64)> = fit.iter().filter_map(|at| Some((*at, good(at)?))).collect();
     found.sort_by(|a, b| b.1.total_cmp(&a.1));
@@ -165,7 +170,11 @@ fn because(by: By, first: Option<usize>, fit: usize, of: usize, on: &OnDisk) -> 
         1 => format!("the only one of {of} that keeps it"),
         some => format!("{some} of {of} keep it"),
     };
-    let Some(first) = first else { return format!("{kept}; not measured") };
+    let Some(first) = first else {
+        let ended = by == By::Wear && !on.speeds.is_empty();
+        let why = if ended { ": some of these runs ended before anything was written" } else { "" };
+        return format!("{kept}; not measured{why}");
+    };
     match by {
         By::Wear => {
             format!("{} for an operation; {kept}", on.wear.get(&first).map_or_else(String::new, |wear| bytes(*wear)))
@@ -273,6 +282,9 @@ pub(crate) fn word(yes: bool, good: bool) -> Markup {
 fn tried(subject: &Subject) -> Markup {
     html! {
         @if subject.tried <= 0.0 { small { "none given" } }
+        @else if subject.broken > 0.0 && subject.promises.as_ref().is_some_and(Promises::is_none) {
+            (fixed(subject.broken, 0)) " damaged " small { "of " (fixed(subject.tried, 0)) "; it promises nothing" }
+        }
         @else if subject.broken > 0.0 { span.badge.broken { (fixed(subject.broken, 0)) " broken" } " " small { "of " (fixed(subject.tried, 0)) } }
         @else { span.badge.held { "none broken" } " " small { "of " (fixed(subject.tried, 0)) } }
     }

@@ -102,6 +102,10 @@ impl PhaseResult {
     }
 }
 
+/// The phase after the work: a sync, which writes what the work has left in memory. It has no operations of its own, so
+/// that a total counts those of the work alone.
+pub const SYNC: &str = "sync";
+
 /// A phase that is running.
 pub(crate) struct Phase<'a> {
     name: &'static str,

@@ -1,7 +1,7 @@
 //! All programs by name, with their parameters.
 
-use crate::error::{Result, WorkloadError};
-use crate::meter::{Meter, PhaseResult};
+use crate::error::{Result, WorkloadError, at};
+use crate::meter::{Meter, Phase, PhaseResult, SYNC};
 use crate::paths::Session;
 use crate::program::{Errand, Program, Stage};
 use crate::{
@@ -179,6 +179,16 @@ pub async fn work<F: FileSystem>(
     meter: Meter<'_>,
 ) -> Result<Vec<PhaseResult>> {
     dispatch(name, params, Errand { stage: Stage::Work(meter), session, base }).await
+}
+
+/// Makes everything durable that a work has left in memory, as a phase of its own: [`SYNC`].
+///
+/// # Errors
+/// When the file system cannot write it.
+pub async fn sync<F: FileSystem>(session: &Session<'_, F>, meter: Meter<'_>) -> Result<PhaseResult> {
+    let phase = Phase::start(SYNC, meter);
+    session.fs.syncfs().await.map_err(at("syncfs", "/"))?;
+    Ok(phase.end())
 }
 
 /// Removes what the program `name` has left in the directory `base`, also after a work that failed. `base` itself

@@ -15,17 +15,33 @@ pub(crate) const PAGE: u64 = 4096;
 const ROOTS: u64 = 4;
 /// The fewest pages of the map.
 const LEAST_PAGES: u64 = 8;
+/// The fewest places of all group journals.
+const LEAST_PLACES: u32 = 16;
 /// The most places of a group journal.
 pub(crate) const PLACES: u64 = 500;
 
-/// The file is too small for an active journal.
+/// The file has no place for an active journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("an active journal of {len} bytes: it needs {least} at least, in long extents")]
-pub struct NoPlace {
-    /// Bytes of the file.
-    pub len: u64,
-    /// Bytes that it needs.
-    pub least: u64,
+pub enum NoPlace {
+    /// The file is too small.
+    #[error("its file has {len} bytes, and needs {least}")]
+    TooSmall {
+        /// Bytes of the file.
+        len: u64,
+        /// Bytes that it needs.
+        least: u64,
+    },
+    /// The file is large enough, but lies in short pieces.
+    #[error(
+        "its file lies in pieces of {longest} bytes at most, and a group of copies needs {together} bytes in one piece; \
+        the volume has gaps between its blocks, or its free space is scattered: use another scheme on it"
+    )]
+    Scattered {
+        /// Bytes of the longest piece.
+        longest: u64,
+        /// Bytes that must lie together.
+        together: u64,
+    },
 }
 
 /// A range of bytes of the file that lies together on the disk.
@@ -101,9 +117,8 @@ impl Area {
             }
             from += len;
         }
-        let none = NoPlace { len: from, least: least(frag) };
-        if from < none.least || frag == 0 {
-            return Err(none);
+        if from < least(frag) || frag == 0 {
+            return Err(NoPlace::TooSmall { len: from, least: least(frag) });
         }
         let pages = (from / (frag + MAP_OF_BLOCK) * MAP_OF_BLOCK / (2 * PAGE)).max(LEAST_PAGES);
         let pages = pages.min(u64::from(u32::MAX / 4)) as u32;
@@ -111,12 +126,21 @@ impl Area {
         let mut area = Area { extents: joined, frag, blocks, pages, groups: Vec::new(), places: 0 };
         let rest = (area.pages_at() + 2 * u64::from(pages) * PAGE).next_multiple_of(frag);
         area.cut(rest);
-        if area.places < 16 { Err(none) } else { Ok(area) }
+        if area.places < LEAST_PLACES {
+            let longest = area.extents.iter().map(|extent| extent.len).max().unwrap_or(0);
+            return Err(NoPlace::Scattered { longest, together: area.headers() + area.place_len() });
+        }
+        Ok(area)
+    }
+
+    /// Bytes of the two slots for a header.
+    fn headers(&self) -> u64 {
+        (2 * PAGE).next_multiple_of(self.frag)
     }
 
     /// Cuts what lies from byte `rest` of the file on into group journals.
     fn cut(&mut self, rest: u64) {
-        let (place, headers) = (self.place_len(), (2 * PAGE).next_multiple_of(self.frag));
+        let (place, headers) = (self.place_len(), self.headers());
         for extent in self.extents.clone() {
             let skip = rest.saturating_sub(extent.from).min(extent.len);
             let (mut at, end) = (extent.at.0 + skip, extent.at.0 + extent.len);
@@ -223,8 +247,18 @@ mod tests {
 
     #[test]
     fn a_short_file_is_refused() {
-        assert_eq!(Area::new(&[(DiskOff(0), 4096)], 2048).unwrap_err().least, least(2048));
-        let crumbs: Vec<_> = (0..100).map(|i| (DiskOff(i << 20), 8192)).collect();
-        assert!(Area::new(&crumbs, 2048).is_err(), "no extent has room for a header and a place");
+        let short = Area::new(&[(DiskOff(0), 4096)], 2048).unwrap_err();
+        assert_eq!(short, NoPlace::TooSmall { len: 4096, least: least(2048) });
+    }
+
+    /// What is wrong is the length of the pieces, and not that of the file: the error must say so.
+    #[test]
+    fn a_file_in_short_pieces_is_refused_for_its_pieces() {
+        for count in [100, 3000] {
+            let crumbs: Vec<_> = (0..count).map(|i| (DiskOff(i << 20), 8192)).collect();
+            let scattered = Area::new(&crumbs, 2048).unwrap_err();
+            assert_eq!(scattered, NoPlace::Scattered { longest: 8192, together: 8192 + (32 << 10) });
+            assert!(scattered.to_string().contains("pieces of 8192 bytes at most"), "{scattered}");
+        }
     }
 }

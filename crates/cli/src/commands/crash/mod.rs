@@ -52,7 +52,7 @@ use std::path::PathBuf;
 )]
 pub(crate) struct Args {
     /// The scheme (ordo schemes), or several, joined by commas: one after the other [default: softupdates]
-    #[arg(long)]
+    #[arg(long, value_parser = schemes)]
     scheme: Option<String>,
     /// The layout of the volume [default: ffs]
     #[arg(long, value_enum)]
@@ -126,6 +126,16 @@ pub(crate) struct Args {
     /// One JSON document
     #[arg(long)]
     json: bool,
+}
+
+/// Names of schemes, checked before anything else is missed.
+fn schemes(list: &str) -> Result<String, String> {
+    match list.split(',').find(|name| crate::mount_options::scheme(name).is_err()) {
+        Some(wrong) => {
+            Err(crate::mount_options::scheme(wrong).err().map_or_else(String::new, |error| error.to_string()))
+        }
+        None => Ok(list.to_owned()),
+    }
 }
 
 /// States to try for each script.

@@ -12,6 +12,7 @@
 use super::planned::{Content, Id, Tree};
 use super::walk;
 use crate::archive::{Extent, Meta};
+use crate::progress::{self, Unit};
 use crate::{image, interrupt, text};
 use anyhow::{Context, anyhow};
 use ordo_vfs::{Caller, FileSystem, Kind, Mode, Name, Refusal, SetAttr, SetTime, XattrMode};
@@ -57,6 +58,8 @@ impl<'t> Filler<'t> {
     /// # Errors
     /// When a file cannot be read or written; the error names it.
     pub(super) async fn fill(&mut self) -> anyhow::Result<()> {
+        let bytes = self.tree.nodes().flat_map(|node| node.content.extents()).map(|extent| extent.len);
+        progress::begin(Unit::Bytes, bytes.sum());
         let root = Held::root(&self.fs).await?;
         let names = self.tree.node(Id::ROOT).children.iter();
         let mut stack = vec![Frame { id: Id::ROOT, to: root, names, path: Vec::new() }];
@@ -173,7 +176,7 @@ impl<'t> Filler<'t> {
             let mut rest = &piece[..len];
             while !rest.is_empty() {
                 let written = self.fs.write(&self.who, to.node(), extent.at + done, rest).await?;
-                crate::progress::add(written.into());
+                progress::add(written.into());
                 rest = rest.get(written as usize..).unwrap_or_default();
                 done += u64::from(written);
             }

@@ -23,16 +23,16 @@ use std::sync::Arc;
 const HELP: &str = "\
 PLACE is one of:
   disk.img, /dev/sdb, disk.img@p2
-               the file or device as it is, or a partition of it. It is locked, as by every other command; what is
-               written goes through to it
+      the file or device as it is, or a partition of it. It is locked;
+      what is written goes through to it
   vol.img:/vm.raw
-               a regular file inside a volume, which is mounted as long as it is served, with the options -o. A
-               flush is then an fsync of the file, so the volume's scheme keeps what the machine has flushed
+      a regular file inside a volume, which is mounted as long as it is
+      served, with the options -o. A flush is then an fsync of the file
   --recovered vol.img
-               the volume as it will be after a mount has recovered it from a crash (its log replayed, its leaks
-               freed) and was unmounted. All of this happens in memory: nothing is written to the volume
+      the volume as a mount recovers it from a crash: in memory, nothing
+      is written to the volume
   --snapshot NAME vol.img
-               the volume as it was when the snapshot was taken
+      the volume as it was when the snapshot was taken
 
 The export has the name of --name; clients may also leave the name out. Anybody who reaches the address may read and \
 write: there are neither users nor TLS. A Unix socket is for the user who runs the server; for other machines use a \

@@ -9,7 +9,7 @@ mod unpack;
 
 use crate::archive::{self, Reader, Stream};
 use crate::image::{self, Opened, Start, Tally};
-use crate::interrupt;
+use crate::interrupt::{self, Interrupted};
 use crate::out::{Out, Outcome, usage};
 use crate::place::Inside;
 use crate::text;
@@ -71,10 +71,15 @@ pub(crate) fn run(args: &Args) -> Outcome {
         What::T => list(archive),
         What::C => {
             let opened = Opened::to_read(&rt, &image::spec(&place.image, args.start)?)?;
-            let (mut to, shown) = (writer(archive)?, || archive.display().to_string());
-            let status = pack::pack(&opened, &place, &mut to)?;
+            interrupt::catch()?;
+            let (mut to, shown) = (writer(archive)?, || text::one_line(&archive.display().to_string()));
+            let packed = pack::pack(&opened, &place, &mut to);
+            if let (Err(_), Some(signal)) = (&packed, interrupt::caught()) {
+                let left = if is_stream(archive) { "the output".to_owned() } else { format!("{}, remove it", shown()) };
+                return Err(Interrupted::by(signal).instead(format!("the archive is not complete: {left}")).into());
+            }
             to.flush().with_context(shown)?;
-            Ok(status)
+            packed
         }
         What::X => {
             let from = reader(archive)?;

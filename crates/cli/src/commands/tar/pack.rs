@@ -13,6 +13,7 @@ use crate::place::{Inside, last_name};
 use crate::progress;
 use crate::text;
 use crate::walk::Walk;
+use crate::{interrupt, weigh};
 use anyhow::Context;
 use ordo_vfs::{Attr, FileSystem, Kind, Refusal, Stamp};
 use ordofs::Fs;
@@ -35,6 +36,7 @@ pub(super) fn pack(opened: &Opened, place: &Inside, to: &mut dyn Write) -> anyho
     let top = rt.block_on(resolve(opened.fs(), &place.path, true)).with_context(|| place.shown())?;
     // A directory is the archive's root; a file keeps its name.
     let base = if top.is_dir() { place.path.len() } else { place.path.len() - last_name(&place.path).len() };
+    rt.block_on(weigh::begin(&top))?;
     let mut walk = Walk::new(&place.path, top, true);
     let mut packer = Packer { rt, builder: Builder::new(to), names: HashMap::new() };
     while let Some((path, file)) = rt.block_on(walk.next())? {
@@ -192,6 +194,7 @@ impl Read for Contents<'_> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let Some(range) = self.ranges.front_mut() else { return Ok(0) };
         let most = (range.end - range.start).min(PIECE).min(into.len() as u64);
+        interrupt::check().map_err(io::Error::other)?;
         // OK to cast: at most PIECE.
         let pieces = self.rt.block_on(self.file.fs().read(self.file.node(), range.start, most as u32))?;
         let mut rest = into;

@@ -122,7 +122,8 @@ fn explain(args: &Args) -> Outcome {
         std::fs::write(path, picture::draw(&trace)).with_context(|| format!("cannot write {}", path.display()))?;
     }
     let disk_says = Device::by_name(&args.disk).map(|device| device.says.to_owned());
-    let told = Told { document: &trace, made: Some(Made::in_virtual_time()), disk_says, promises: None };
+    let told =
+        Told { document: &trace, made: Some(Made::in_virtual_time()), disk_says, promises: None, left_out: Vec::new() };
     print(|out| if args.json { out.json(&told) } else { out.bytes(text::of(&trace).as_bytes()) })?;
     Ok(Status(u8::from(trace.refused.is_some())))
 }

@@ -34,6 +34,12 @@ fn summary(trace: &Trace) -> String {
     let sync = if trace.needed_sync { ", after a sync" } else { "" };
     text +=
         &format!("returned after {}, durable after {}{sync}\n", seconds(trace.returned_us), seconds(trace.durable_us));
+    let commit = ordofs::COMMIT.as_secs();
+    if trace.durable_us > commit * 1_000_000 {
+        text += &format!(
+            "(a mount writes a change after {commit} s, or -o commit=; here it may wait 30 s, as in the papers' systems)\n"
+        );
+    }
     let Trace { writes, rollbacks, waits, flushes, .. } = trace;
     text + &format!("writes {writes}, of these rolled back {rollbacks}; waits {waits}; flushes {flushes}\n")
 }

@@ -127,7 +127,11 @@ fn one(
     }
     for name in first.split(|&b| b == b'/').filter(|name| !name.is_empty() && *name != b".") {
         let name = decode(name).with_context(|| text::escape(first))?;
-        if ordo_vfs::Name::new(&name)?.is_dot_or_dotdot() {
+        let name_of = ordo_vfs::Name::new(&name).with_context(|| match name.contains(&b'/') {
+            true => format!("{}: a name with an escaped slash, which no name can have", text::escape(first)),
+            false => text::escape(first),
+        })?;
+        if name_of.is_dot_or_dotdot() {
             bail!("{}: a name with \"..\"", text::escape(first));
         }
         path.push(name);

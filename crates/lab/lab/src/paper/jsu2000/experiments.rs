@@ -256,6 +256,7 @@ fn run_of<'a>(machine: &'a Machine, work: Work, system: &'a System, seed: u64) -
         size: None,
         seed,
         services: true,
+        sync: false,
     }
 }
 

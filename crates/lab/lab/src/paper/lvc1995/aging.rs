@@ -166,6 +166,7 @@ fn test(volume: &Frozen, kib: u32, part: u32, seed: u64, reallocates: bool) -> R
         size: None,
         seed,
         services: false,
+        sync: false,
     };
     let outcome = run.run_on(Some(&Prepared::without_work(volume.clone())))?;
     let phases = outcome.users.iter().flatten();

@@ -215,6 +215,7 @@ impl Job {
             size: self.size(),
             seed: self.seed,
             services: false,
+            sync: false,
         }
     }
 }

@@ -190,6 +190,7 @@ fn run_of<'a>(machine: &'a Machine, key: &Key, scheme: &'a str, init: AllocInit,
         size: None,
         seed,
         services: key.is_drawn(),
+        sync: false,
     }
 }
 

@@ -1,0 +1,63 @@
+//! What a newcomer reads first of `ordo --help` and of ordo(8): what to type, and the commands by what they are for.
+
+use crate::args::AFTER;
+
+/// The commands by what they are for, each once.
+const GROUPS: [(&str, &str); 6] = [
+    ("look", "info ls cat stat find tree df hash getfattr getfacl disks schemes"),
+    ("change", "cp mv rm mkdir ln chmod chown touch truncate setfattr setfacl tar batch quota"),
+    ("volumes", "mkfs tune resize snapshot versions clean scrub"),
+    ("mounts and servers", "mount umount sync serve wafs"),
+    ("repair and rescue", "fsck recover scan timeline"),
+    ("laboratory", "demo bench crash trace paper age sim workloads report merge fuzz"),
+];
+
+const STEPS: &str = "\
+First steps:
+  ordo info disk.img                    what is it?
+  ordo ls -l disk.img:/etc              look into it, without a mount and without root
+  ordo cp -r disk.img:/home ./home      copy out of it, or the other way round
+  ordo mount disk.img DIR               mount it; then ordo umount DIR
+  ordo mkfs --size 1G new.img           make a volume
+  ordo fsck -n disk.img                 check it, and change nothing
+  ordo COMMAND --help                   options and examples of a command";
+
+/// The commands of these groups that this program has.
+fn groups() -> String {
+    let has = |name: &&str| match *name {
+        "demo" => cfg!(feature = "demo"),
+        "disks" | "bench" | "crash" | "trace" | "paper" | "age" | "sim" | "workloads" | "report" | "merge" | "fuzz" => {
+            cfg!(feature = "laboratory")
+        }
+        _ => true,
+    };
+    let line = |(what, names): &(&str, &str)| {
+        let names: Vec<&str> = names.split(' ').filter(has).collect();
+        if names.is_empty() { String::new() } else { format!("  {what}\n      {}\n", names.join(" ")) }
+    };
+    GROUPS.iter().map(line).collect()
+}
+
+/// All of it, and what every command takes as IMAGE.
+pub(crate) fn after() -> String {
+    format!("{STEPS}\n\nThe commands, by what they are for:\n{}\n{AFTER}", groups())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_command_is_in_one_group() {
+        let grouped: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| names.split(' ')).collect();
+        let command = crate::args::command();
+        let all = command.get_subcommands().filter(|command| !command.is_hide_set()).map(clap::Command::get_name);
+        for name in all {
+            assert_eq!(grouped.iter().filter(|other| **other == name).count(), 1, "{name}");
+            assert!(groups().contains(name), "{name}");
+        }
+        for name in grouped {
+            assert!(command.find_subcommand(name).is_some(), "there is no {name}");
+        }
+    }
+}
