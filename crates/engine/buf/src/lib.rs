@@ -72,7 +72,7 @@ pub use options::{BufCounts, CacheOptions, Habits, Syncer};
 pub use ordo_disk::Kind as Role;
 pub use promises::{CrashLeaves, Durable, Promises};
 pub use scheme::Scheme;
-pub use step::{CallKind, Fields, Op, Run, Slot, Step};
+pub use step::{CallKind, Fields, Gone, Op, Run, Slot, Step};
 pub use ticket::{Freed, Ledger, Ticket, TicketEvent, Watch};
 pub use undo::{Pointers, Undo};
 pub use wrapper::Wrapper;

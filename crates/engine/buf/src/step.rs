@@ -52,6 +52,25 @@ pub struct Run {
     pub frags: u32,
 }
 
+/// Fragments of a block of a file that become free.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Gone {
+    /// Which block of the file.
+    pub lbn: Lbn,
+    /// Fragments of the block that stay the file's: `run` is only its tail.
+    pub kept: u32,
+    /// The fragments.
+    pub run: Run,
+}
+
+impl Gone {
+    /// All fragments that the block had, from the one on that its pointer names.
+    pub fn block(&self) -> Run {
+        let (at, frags) = (FragNo(self.run.at.0.saturating_sub(self.kept.into())), self.run.frags + self.kept);
+        Run { at, frags }
+    }
+}
+
 /// Where a block pointer lives.
 #[derive(Clone, Copy)]
 pub enum Slot<'a> {
@@ -259,14 +278,14 @@ pub enum Step<'a> {
         /// Drops the link.
         ticket: Ticket,
     },
-    /// Pointers were cleared.
+    /// Pointers were cleared, or the last block of a file lost its tail.
     BlocksReleased {
         /// The file.
         ino: Ino,
         /// The buf in which the pointers lived.
         at: &'a BufRef,
         /// The blocks, each with the fragments to free.
-        blocks: &'a [(Lbn, Run)],
+        blocks: &'a [Gone],
         /// Frees the blocks.
         ticket: Ticket,
     },

@@ -9,7 +9,7 @@
 
 use crate::Ffs;
 use crate::balloc::size_field;
-use ordo_buf::{BufRef, Fields, Freed, Key, Op, Run, Step};
+use ordo_buf::{BufRef, Fields, Freed, Gone, Key, Op, Run, Step};
 use ordo_ondisk::{FragNo, Lbn};
 use ordo_ufs::Inode;
 use ordo_vfs::Result;
@@ -20,7 +20,7 @@ pub(crate) struct Runs {
     pub(crate) runs: Vec<(FragNo, u32)>,
     pub(crate) frags: u32,
     /// The same, block by block of the file.
-    pub(crate) blocks: Vec<(Lbn, Run)>,
+    pub(crate) blocks: Vec<Gone>,
 }
 
 /// An indirect block on the path to a piece.
@@ -60,8 +60,14 @@ pub(crate) enum Why {
 impl Ffs {
     /// Adds a run, joined with the one before if it goes on there.
     pub(crate) fn add_run(&self, all: &mut Runs, lbn: Lbn, at: FragNo, frags: u32) {
+        self.add_tail(all, lbn, 0, Run { at, frags });
+    }
+
+    /// The same for the last fragments of a block, of which the file keeps the `kept` before them.
+    pub(crate) fn add_tail(&self, all: &mut Runs, lbn: Lbn, kept: u32, run: Run) {
+        let Run { at, frags } = run;
         all.frags += frags;
-        all.blocks.push((lbn, Run { at, frags }));
+        all.blocks.push(Gone { lbn, kept, run });
         match all.runs.last_mut() {
             Some((first, n)) if first.plus(*n) == at && self.g.dtog(*first) == self.g.dtog(at) => *n += frags,
             _ => all.runs.push((at, frags)),

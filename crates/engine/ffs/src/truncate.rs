@@ -7,7 +7,7 @@
 use crate::Ffs;
 use crate::balloc::size_field;
 use crate::cut::{Runs, Why};
-use ordo_buf::{Fields, Freed, Key, Op, Step};
+use ordo_buf::{Fields, Freed, Key, Op, Run, Step};
 use ordo_ondisk::{FragNo, Lbn};
 use ordo_ufs::Inode;
 use ordo_vfs::{Caller, Refusal, Result};
@@ -89,7 +89,8 @@ impl Ffs {
         if let Some(last) = keep.checked_sub(1) {
             let (run, frags) = (self.direct_run(inode, last)?, self.g.blkfrags(size, last as u64));
             if run.frags > frags {
-                self.add_run(&mut gone, Lbn(last as i64), run.at.plus(frags), run.frags - frags);
+                let tail = Run { at: run.at.plus(frags), frags: run.frags - frags };
+                self.add_tail(&mut gone, Lbn(last as i64), frags, tail);
                 if let Some(block) = self.cache.find(Key::File(ino, Lbn(last as i64))) {
                     self.cache.before_change(&block).await;
                     self.cache.resize(&block, (frags * self.g.fsize) as usize);

@@ -6,6 +6,16 @@
 //! E2. All records of an inode carry its first link count, so that replay may begin with any of them.
 //! E3. A block is recorded when its fragments are taken, and again when its pointer is cleared; each block separately,
 //!     including those below an indirect block. So they may be freed in any order.
+//! E4. A record of fragments names them from the one on that the inode's pointer names, also if only the tail of a
+//!     block becomes free. FreeBSD's replay compares that address with the pointer. It would take a tail by itself for
+//!     a block that no file has, and free it while the inode on the disk still has it.
+//! E5. All lives of a number are in one session, and no record of an earlier life is retired before the session ends.
+//!     They add up, since a life ends with a removal at each of its places. But FreeBSD's replay merges the records
+//!     into one list with an element for each place, and takes the type of the last element for that of the inode. So
+//!     a life of another type begins with a record at a place that no life before has named: it is behind all of
+//!     theirs, at any moment of the journal, and what follows in this life is of the same type. Otherwise a file that
+//!     has the number and the place of an earlier file, with a directory between them, would be taken for a directory
+//!     without a body, and removed.
 
 use ordo_buf::{BufRef, Freed, Key, Run, Slot, Step};
 use ordo_ondisk::dinode::IFMT;
@@ -13,8 +23,10 @@ use ordo_ondisk::suj::{BlockRecord, Record, RefRecord, TruncRecord};
 use ordo_ondisk::{Geometry, Ino, Lbn};
 use std::collections::BTreeMap;
 
-/// An offset in the root directory where no entry can be: directories are shorter.
+/// The last offset in the root directory where no entry can be: directories are shorter.
 pub(super) const NOWHERE: u64 = 0x7fff_fffc;
+/// Bytes between such offsets. A session has less records than there are of these.
+const APART: u64 = 4;
 /// Offset of `.` in a directory, and of `..`.
 const DOT: u64 = 0;
 const DOTDOT: u64 = 12;
@@ -22,10 +34,19 @@ const DOTDOT: u64 = 12;
 /// What a session of the log has recorded.
 #[derive(Default)]
 pub(super) struct Session {
-    /// An inode's link count before its first record, and its mode.
-    known: BTreeMap<Ino, (u16, u16)>,
+    known: BTreeMap<Ino, Known>,
     /// Inodes in use without a name, and their modes.
     nameless: BTreeMap<Ino, u16>,
+}
+
+/// What the session has recorded of an inode.
+#[derive(Clone, Copy, Default)]
+struct Known {
+    /// The link count before its first record.
+    nlink: u16,
+    mode: u16,
+    /// How often its type changed (E5).
+    types: u32,
 }
 
 type Tell<'a> = &'a mut dyn FnMut(Record);
@@ -54,8 +75,9 @@ impl Session {
                 }
             }
             Step::BlocksReleased { ino, blocks: gone, .. } => {
-                for (lbn, run) in gone {
-                    tell(Record::FreeBlk(blocks(ino, *lbn, *run, 0)?));
+                // E4: also of a tail.
+                for gone in gone {
+                    tell(Record::FreeBlk(blocks(ino, gone.lbn, gone.block(), 0)?));
                 }
             }
             Step::LinkAdded { dir, block: buf, offset, ino, .. } => {
@@ -77,12 +99,13 @@ impl Session {
 
     /// E1, E2.
     fn links(&mut self, ino: Ino, before: u16, after: u16, mode: u16, tell: Tell<'_>) {
-        let known = self.known.entry(ino).or_insert((before, 0));
-        // A reused inode of another file type is recorded again: groups count directories.
-        if (known.1 ^ mode) & IFMT != 0 {
-            tell(Record::AddRef(nowhere(ino, known.0, mode)));
+        let known = self.known.entry(ino).or_insert(Known { nlink: before, ..Known::default() });
+        // Of the first life, or of one of another type (E5); a replay also counts the directories of its group then.
+        if (known.mode ^ mode) & IFMT != 0 {
+            tell(Record::AddRef(nowhere(ino, Known { mode, ..*known })));
+            known.types += 1;
         }
-        known.1 = mode;
+        known.mode = mode;
         if after == 0 && before == 0 {
             self.nameless.insert(ino, mode);
         } else {
@@ -92,7 +115,7 @@ impl Session {
 
     /// A record of an entry at a place.
     fn link(&self, ino: Ino, parent: Ino, diroff: u64) -> Option<RefRecord> {
-        let (nlink, mode) = *self.known.get(&ino)?;
+        let Known { nlink, mode, .. } = *self.known.get(&ino)?;
         Some(RefRecord { ino, parent, nlink, mode, diroff })
     }
 
@@ -110,15 +133,19 @@ impl Session {
     /// The records so far are not needed any more. Returns the first records of a new session: the files without a
     /// name, and an empty record, since a segment needs one.
     pub(super) fn begin_anew(&mut self) -> Vec<Record> {
-        self.known = self.nameless.iter().map(|(ino, mode)| (*ino, (0, *mode))).collect();
+        let known = |mode: u16| Known { mode, types: 1, ..Known::default() };
+        self.known = self.nameless.iter().map(|(ino, mode)| (*ino, known(*mode))).collect();
         let nothing = Record::Sync(TruncRecord { ino: Ino::ROOT, size: 0, extsize: 0 });
-        let nameless = self.nameless.iter().map(|(ino, mode)| Record::AddRef(nowhere(*ino, 0, *mode)));
+        let first = |mode: u16| Known { mode, ..Known::default() };
+        let nameless = self.nameless.iter().map(|(ino, mode)| Record::AddRef(nowhere(*ino, first(*mode))));
         std::iter::once(nothing).chain(nameless).collect()
     }
 }
 
-fn nowhere(ino: Ino, nlink: u16, mode: u16) -> RefRecord {
-    RefRecord { ino, parent: Ino::ROOT, nlink, mode, diroff: NOWHERE }
+/// A record of no place, which no other life has (E5).
+fn nowhere(ino: Ino, of: Known) -> RefRecord {
+    let diroff = NOWHERE - u64::from(of.types) * APART;
+    RefRecord { ino, parent: Ino::ROOT, nlink: of.nlink, mode: of.mode, diroff }
 }
 
 /// The offset in the directory for an offset in its block.

@@ -8,7 +8,7 @@
 //! 3. The inode map is in memory. A mount reads the summaries of the log in order, and has it again (roll-forward).
 
 use crate::log::{BLOCK, Log, Writer, byte};
-use ordo_buf::{BufRef, Cache, Fields, Freed, Key, Op, Places, Role, Run, Scheme, Slot, Step, Want};
+use ordo_buf::{BufRef, Cache, Fields, Freed, Gone, Key, Op, Places, Role, Run, Scheme, Slot, Step, Want};
 use ordo_ondisk::{Dialect, Dinode, Encoding, FragNo, Ino, Lbn, dirent};
 use ordo_ufs::{Fill, Inode, Layout, Mapped, NewInode, Shape};
 use ordo_vfs::{Caller, Kind, Refusal, Result, StatFs};
@@ -100,7 +100,7 @@ impl Append {
         let mut gone = Vec::new();
         for lbn in from..to {
             if self.clear(inode, lbn).await? {
-                gone.push((Lbn(lbn as i64), Run { at: FragNo::HOLE, frags: 8 }));
+                gone.push(Gone { lbn: Lbn(lbn as i64), kept: 0, run: Run { at: FragNo::HOLE, frags: 8 } });
             }
         }
         {
@@ -108,7 +108,7 @@ impl Append {
             dinode.blocks = dinode.blocks.saturating_sub(8 * gone.len() as u64);
         }
         let at = self.store(inode).await?;
-        let (ino, runs) = (inode.ino(), gone.iter().map(|(_, run)| (run.at, run.frags)).collect());
+        let (ino, runs) = (inode.ino(), gone.iter().map(|gone| (gone.run.at, gone.run.frags)).collect());
         if gone.is_empty() {
             return Ok(());
         }

@@ -3,6 +3,7 @@
 use super::records::{NOWHERE, Session};
 use ordo_buf::Step;
 use ordo_ondisk::Ino;
+use ordo_ondisk::dinode::mode;
 use ordo_ondisk::suj::{Record, RefRecord};
 
 fn records(session: &mut Session, step: &Step<'_>) -> Option<Vec<Record>> {
@@ -44,4 +45,17 @@ fn a_new_session_tells_again_of_files_without_a_name_only() {
     let begun = session.begin_anew();
     assert_eq!((begun.len(), begun[1]), (2, added(6, Ino::ROOT, 0, NOWHERE)));
     assert_eq!(records(&mut session, &links(5, 1, 1)), Some(vec![added(5, Ino::ROOT, 1, NOWHERE)]), "counted anew");
+}
+
+#[test]
+fn a_life_of_another_type_begins_at_a_place_that_no_life_before_has_named() {
+    let mut session = Session::default();
+    let life = |mode| Step::Links { ino: Ino(9), before: 0, after: 0, mode, dotdot: None };
+    let told = [mode::REG, mode::REG, mode::DIR, mode::REG].map(|mode| records(&mut session, &life(mode)).unwrap());
+    let begun = told.map(|records| match records[..] {
+        [Record::AddRef(of)] => Some((of.diroff, of.mode)),
+        _ => None,
+    });
+    let [first, second, third] = [(NOWHERE, mode::REG), (NOWHERE - 4, mode::DIR), (NOWHERE - 8, mode::REG)];
+    assert_eq!(begun, [Some(first), None, Some(second), Some(third)]);
 }
