@@ -93,7 +93,7 @@ impl Volume {
             let child = Pointer { slot: Slot::Block(at), lbn, level, frag, count: geo.frag };
             let beyond = lbn >= dinode.size.div_ceil(geo.bsize.into());
             let whole = geo.is_data_range(frag, geo.frag);
-            if beyond || !whole && !(level == 0 && geo.is_readable_range(frag, geo.frag)) {
+            if beyond || !(whole || level == 0 && geo.is_readable_range(frag, geo.frag)) {
                 self.find(Finding::BadPointer { ino, lbn, frag: frag.0, count: geo.frag });
                 self.set_pointer(dinode, child.slot, FragNo::HOLE).await?;
             } else if self.used.any(frag.0, geo.frag.into()) || level > 0 {
