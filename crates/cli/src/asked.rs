@@ -42,10 +42,14 @@ pub(crate) fn lists(dir: &Path) -> Vec<OsString> {
     lists
 }
 
-/// The command line of the program mount(8) that has called this one, perhaps by mount.fuse3, which uses a shell.
+/// How far above this process mount(8) may be: a server in the background is this program's child, and mount.fuse3, which
+/// mount(8) becomes, calls a shell.
+const GENERATIONS: u32 = 4;
+
+/// The command line of the program mount(8) that has called this one.
 fn caller() -> Option<Vec<OsString>> {
     let mut process = rustix::process::getppid()?.as_raw_nonzero().get();
-    for _ in 0..2 {
+    for _ in 0..GENERATIONS {
         let bytes = std::fs::read(format!("/proc/{process}/cmdline")).ok()?;
         let words: Vec<_> = bytes.split(|&b| b == 0).map(|word| OsStr::from_bytes(word).to_owned()).collect();
         if Path::new(words.first()?).file_name() == Some(OsStr::new("mount")) {
