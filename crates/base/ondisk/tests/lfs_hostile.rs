@@ -83,7 +83,7 @@ proptest! {
                 compute(&g, n, lbn);
                 compute(&g, n, -(n as i64 % 5000));
             }
-            let _ = (g.room(&read.fields), read.primary(), read.is_clean());
+            let _ = (g.room(&read.fields), read.is_clean());
             let usage = (0..20).map(|_| SegUse { nbytes: u32::MAX, nsums: u16::MAX, ninos: 9, ..SegUse::default() });
             let _ = g.totals(usage, Daddr(n));
             prop_assert!(Superblock::decode(&read.encode()).is_ok());

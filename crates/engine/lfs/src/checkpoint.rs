@@ -2,11 +2,15 @@
 //!
 //! K1. A superblock is written when all partial segments before it are durable, and the checkpoint has ended when the
 //!     superblock is. The originals have no such barriers: they trust that completed means durable.
-//! K2. The two superblocks are written in turn. A torn one leaves the other, which is whole.
+//! K2. The two superblocks are written in turn, and the second of a sync when the first is durable. A torn one leaves
+//!     the other, which is whole.
 //! K3. The ifile describes the segments that it is written to itself. Which of its blocks change by that is found by
 //!     trying: places are given, and if a block changes that has none, all of it is tried again with that block.
 //! K4. A segment that was empty at this checkpoint and at the one before it is clean (engine-lfs-5), unless the cleaner
 //!     reads it (cleaner-5) or has found that it cannot be read (cleaner-6).
+//! K5. After a sync both superblocks stand for the checkpoint that it made, or for a later one. NetBSD mounts the older
+//!     of them and does not roll forward: with one, what was synced would not be there. The checkpoints of the log's own
+//!     write one, and cost a flush less.
 
 use crate::home::own_batch;
 use crate::log::Log;
@@ -35,8 +39,41 @@ impl Log {
     /// # Errors
     /// `NoSpace`, `Io`.
     pub(crate) async fn checkpoint(&self) -> Result<()> {
-        let cache = self.cache()?;
         let _one = self.checkpointing.lock().await;
+        self.checkpoint_one().await
+    }
+
+    /// The same, known to both superblocks (K5).
+    ///
+    /// # Errors
+    /// `NoSpace`, `Io`.
+    pub(crate) async fn checkpoint_both(&self) -> Result<()> {
+        let _one = self.checkpointing.lock().await;
+        self.checkpoint_one().await?;
+        if self.keeps("sync-in-both") && self.keeps("superblocks-in-turn") {
+            self.write_other_superblock().await?;
+        }
+        Ok(())
+    }
+
+    /// Writes the last checkpoint into the superblock that stands for an earlier one, if one does.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub(crate) async fn write_other_superblock(&self) -> Result<()> {
+        let Some(last) = self.in_one.borrow().clone() else { return Ok(()) };
+        let slot = self.slot.get();
+        self.write_superblock_to(&last, slot).await?;
+        self.slot.set(1 - slot);
+        *self.in_one.borrow_mut() = None;
+        // Neither leads into what is empty at this one checkpoint (engine-lfs-5).
+        let empty = self.empty.borrow().clone();
+        self.become_clean(empty);
+        Ok(())
+    }
+
+    async fn checkpoint_one(&self) -> Result<()> {
+        let cache = self.cache()?;
         // Most of it while calls run.
         if self.gate.is_quiet() {
             cache.gather(cache.unsettled()).await?;
@@ -52,6 +89,7 @@ impl Log {
         if let Some(taken) = taken {
             self.write_superblock(&taken.superblock).await?;
             self.all_durable().await?;
+            *self.in_one.borrow_mut() = Some(taken.superblock);
             self.become_clean(taken.empty);
         }
         self.checkpointed.set(cache.rt().now());
@@ -226,12 +264,6 @@ impl Log {
         durable.inspect_err(|error| {
             cache.health().degrade(error.clone().told_as(format!("{error}; the volume is read-only now")));
         })
-    }
-
-    /// K4, where both superblocks stand for the checkpoint that was taken last.
-    pub(crate) fn become_clean_at_once(&self) {
-        let empty = self.empty.borrow().clone();
-        self.become_clean(empty);
     }
 
     /// K4.

@@ -1,7 +1,8 @@
 //! The ifile in memory: the inode map, the segment usage table, the list of free inodes.
 //!
 //! F1. All of it is in memory: 20 bytes an inode, 24 a segment. A checkpoint writes the blocks that changed.
-//! F2. The free inodes are listed in ascending order, and there is always one: the format demands both.
+//! F2. The free inodes are listed in ascending order, and there is always one: the format demands both. Whatever takes
+//!     one asks [`Ifile::keep_one`] first, and a mount for writing does for a list that it finds empty.
 //! F3. The segments' entries are kept decoded, and are put into their blocks when a checkpoint writes them.
 
 use ordo_ondisk::lfs::ifile::SegFlags;
@@ -166,6 +167,12 @@ impl Ifile {
     /// The usage of a segment.
     pub(crate) fn usage(&self, n: SegNo) -> SegUse {
         self.usage[n.0 as usize]
+    }
+
+    /// Bytes of the ifile itself: its blocks, the indirect ones, its inode.
+    pub(crate) fn own_bytes(&self) -> u64 {
+        let blocks = (self.blocks.len() + self.indirect.len()) as u64;
+        blocks * u64::from(self.g.bsize) + u64::from(self.g.version.dinode_size())
     }
 
     /// Sums over all segments.
@@ -334,7 +341,7 @@ impl Ifile {
     /// # Errors
     /// A map that cannot be read.
     pub(crate) fn alloc(&mut self) -> Result<Option<(Ino, u32)>, Corrupt> {
-        if self.free.len() <= 1 && !self.grow() {
+        if !self.keep_one() {
             return Ok(None);
         }
         let Some(ino) = self.free.pop_first().map(Ino) else { return Ok(None) };
@@ -358,11 +365,19 @@ impl Ifile {
         self.link_free(ino);
     }
 
+    /// Before an inode is taken: another stays free (F2). `false` where the ifile can get no longer.
+    fn keep_one(&mut self) -> bool {
+        self.free.len() > 1 || self.grow()
+    }
+
     /// An inode turns out to be in use.
     pub(crate) fn take(&mut self, ino: Ino) {
-        if !self.free.remove(&ino.0) {
+        if !self.free.contains(&ino.0) {
             return;
         }
+        // Where the map can get no longer there are no more numbers, and the file is worth more than the list.
+        self.keep_one();
+        self.free.remove(&ino.0);
         let next = self.free.range(ino.0..).next().copied();
         if let Some(before) = self.free.range(..ino.0).next_back().copied() {
             self.set_next(Ino(before), next);
@@ -385,6 +400,9 @@ impl Ifile {
 
     /// Writes the whole list into the entries, where it differs: a mount has made it anew.
     pub(crate) fn relink(&mut self) {
+        if self.free.is_empty() {
+            self.grow();
+        }
         let free: Vec<u32> = self.free.iter().copied().collect();
         for (at, ino) in free.iter().enumerate() {
             let next = free.get(at + 1).map_or(NextFree::End, |next| NextFree::Ino(Ino(*next)));

@@ -30,6 +30,7 @@ mod checkpoint;
 mod cleaner;
 mod cut;
 mod gate;
+mod head;
 mod home;
 mod ifile;
 mod inode;
@@ -59,6 +60,7 @@ pub struct Lfs {
 pub const RULES: &[(&str, &str)] = &[
     ("superblock-after-log", "a superblock is written when all partial segments that it refers to are durable"),
     ("superblocks-in-turn", "the two superblocks are written in turn, so that a torn one leaves the other"),
+    ("sync-in-both", "after a sync both superblocks stand for its checkpoint or a later one"),
     ("dirop-together", "inodes that calls on directories have changed leave in one chain"),
     ("chain-ends", "a chain of partial segments without its end is dropped whole"),
     ("pseg-checksum", "the roll-forward believes a partial segment only if its checksums are right"),

@@ -90,6 +90,8 @@ pub(crate) struct Log {
     pub(crate) empty: RefCell<BTreeSet<SegNo>>,
     /// Segments opened since the last checkpoint.
     pub(crate) opened: Cell<u32>,
+    /// The last checkpoint, while only one superblock stands for it.
+    pub(crate) in_one: RefCell<Option<Superblock>>,
     /// The next superblock goes to this slot.
     pub(crate) slot: Cell<usize>,
     /// Something was written since the last checkpoint.
@@ -128,6 +130,7 @@ impl Log {
             in_vain: Cell::default(),
             empty: RefCell::default(),
             opened: Cell::new(0),
+            in_one: RefCell::default(),
             slot: Cell::new(0),
             changed: Cell::new(false),
             checkpointed: Cell::default(),

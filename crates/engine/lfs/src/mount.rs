@@ -6,17 +6,20 @@
 //!     would not look behind the checkpoint.
 //! M3. After a roll-forward both superblocks say the same before a call begins. The older one leads to a log that ends
 //!     where the serial number jumps (rollforward-5), and the next mount would not get past it.
-//! M4. In version 1 the time of a superblock is what orders the two, and the serial number is ours alone
+//! M4. A mount for writing is refused where the superblock would lead a write over something else: where the two
+//!     describe different volumes, where the usage table does not keep the log away from one of them, and where the log
+//!     would go on before its end (`head`). fsck finds out which is right.
+//! M5. In version 1 the time of a superblock is what orders the two, and the serial number is ours alone
 //!     (lfs-superblock-3). So each checkpoint has a later second than the one before, and each mount for writing
 //!     raises the number above all that an earlier life of the volume can have left, by the clock: no partial segment
 //!     of another system between tells how far the numbers got.
 
 use crate::ifile::Ifile;
 use crate::log::Log;
-use crate::{Lfs, Policy, home, order, rollforward};
+use crate::{Lfs, Policy, head, home, order, rollforward};
 use ordo_buf::{Cache, Role, Scheme};
 use ordo_disk::{Block, DiskOff, Tag};
-use ordo_ondisk::lfs::superblock::{self, Copy};
+use ordo_ondisk::lfs::superblock::{self, Choice, Copy};
 use ordo_ondisk::lfs::{Daddr, Geometry, IFILE, Serial, Superblock, Version, inode_block};
 use ordo_ondisk::{Corrupt, Dinode, Encoding, FragNo, Ino, Lbn, NIADDR, Rule, Structure};
 use ordo_ufs::Shape;
@@ -79,12 +82,19 @@ pub async fn open(cache: &Rc<Cache>, options: OpenOptions) -> Result<Opened> {
         let ifile = disk.ifile(&sb).await?;
         found = disk.read_log(&sb, &ifile, &options).await?;
     }
+    if let (Choice::Unlike(unlike), false) = (&choice, options.read_only) {
+        let rule = Rule::Is(unlike.second.into());
+        return Err(Error::corrupt(Corrupt::new(Structure::Superblock, unlike.field, unlike.first, rule)));
+    }
     let newer = choice.newer().and_then(|copy| pick(copy).ok().map(|sb| (copy, sb)));
     if let Some((copy, newer)) = newer.filter(|(_, newer)| found.passes(newer)) {
         found.starts_at(&newer);
         (slot, sb) = (usize::from(copy == Copy::First), newer);
     }
     let ifile = disk.ifile(&sb).await?;
+    if !options.read_only {
+        head::check(&disk, &sb, &ifile).await?;
+    }
     let around = options.around.clone();
     let log = Rc::new(Log::new(sb, ifile, options));
     log.slot.set(slot);
@@ -133,19 +143,22 @@ impl Disk<'_> {
     /// The two superblocks that checkpoints write.
     async fn superblocks(&self) -> Result<[std::result::Result<Superblock, Corrupt>; 2]> {
         let bytes = self.read(8192, 8192, Role::Superblock).await?;
-        let mut first = Superblock::decode(&bytes);
-        // Large fragments move it.
-        if let Some(at) = first.as_ref().ok().map(|sb| sb.primary().0).filter(|at| *at != 8192) {
-            first = Superblock::decode(&self.read(at, 8192, Role::Superblock).await?);
-        }
+        let first = Superblock::decode(&bytes);
         // The first may be torn: its geometry is still there, and says where the second is.
         let places = first.clone().or_else(|_| Superblock::decode_whatever_the_sum(&bytes));
-        let second = match places {
-            Ok(sb) => {
-                let at = sb.geometry().byte(sb.fields.sboffs[1]).0;
-                Superblock::decode(&self.read(at, 8192, Role::Superblock).await?)
+        let end = self.cache.queue().info().size;
+        let at = match &places {
+            Ok(sb) => Some(sb.geometry().byte(sb.fields.sboffs[1])),
+            Err(_) => Superblock::second_of_damaged(&bytes),
+        };
+        let at = at.filter(|at| at.0.checked_add(8192).is_some_and(|after| after <= end));
+        let second = match (at, places) {
+            (Some(at), _) => Superblock::decode_at(&self.read(at.0, 8192, Role::Superblock).await?, at),
+            (None, Err(damage)) => Err(damage),
+            (None, Ok(sb)) => {
+                let rule = Rule::AtMost((end / u64::from(sb.geometry().unit)).into());
+                Err(Corrupt::new(Structure::Superblock, "lfs_size", sb.fields.size, rule))
             }
-            Err(damage) => Err(damage),
         };
         Ok([first, second])
     }
@@ -265,12 +278,9 @@ impl Lfs {
         } else {
             log.changed.set(true);
             log.checkpoint().await?;
-            // M3.
-            let superblock = log.sb.borrow().clone();
-            log.write_superblock_to(&superblock, log.slot.get()).await?;
-            // Neither leads into what is empty at this one checkpoint (engine-lfs-5). Without this, mounts that end in
-            // crashes would use up the clean segments.
-            log.become_clean_at_once();
+            // M3. What is empty becomes clean at once by this; else mounts that end in crashes would use up the clean
+            // segments.
+            log.write_other_superblock().await?;
         }
         Ok(rolled)
     }
@@ -297,11 +307,11 @@ impl Lfs {
     }
 }
 
-/// The serial numbers of version 1 grow by this much each second (M4): more than a log has partial segments.
+/// The serial numbers of version 1 grow by this much each second (M5): more than a log has partial segments.
 const NUMBERS_OF_A_SECOND: u64 = 1 << 28;
 
 impl Log {
-    /// M4.
+    /// M5.
     fn raise_serial(&self) {
         // 0 is no number (lfs-superblock-3).
         let least = self.now().saturating_mul(NUMBERS_OF_A_SECOND).clamp(1, u64::MAX >> 3);
@@ -311,9 +321,8 @@ impl Log {
 
     /// Everything to the disk, and the mark of a clean unmount in both superblocks.
     pub(crate) async fn unmount(&self) -> Result<()> {
-        // What became empty is clean after the second one.
-        self.checkpoint().await?;
-        self.checkpoint().await?;
+        // What is empty by it is clean in the next.
+        self.checkpoint_both().await?;
         self.changed.set(true);
         self.checkpoint().await?;
         let superblock = {

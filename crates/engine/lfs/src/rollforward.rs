@@ -230,9 +230,15 @@ impl Lfs {
     fn enter(&self, seen: &Seen) {
         let log = &self.log;
         let mut ifile = log.ifile.borrow_mut();
+        let copy = ifile.usage(seen.pseg.segment).flags.has(SegFlags::SUPERBLOCK);
+        let entered = seen.pseg.at == log.g.first_pseg(seen.pseg.segment, copy);
         ifile.change_usage(seen.pseg.segment, |entry| {
             if !entry.flags.has(SegFlags::DIRTY) {
-                (entry.nbytes, entry.nsums, entry.ninos) = (0, 0, 0);
+                entry.nbytes = 0;
+            }
+            // The segment may have become clean after the checkpoint, which has the counts of its earlier life then.
+            if entered {
+                (entry.nsums, entry.ninos) = (0, 0);
             }
             entry.flags = entry.flags.with(SegFlags::DIRTY).with(SegFlags::ACTIVE);
             let blocks = seen.pseg.items.iter().filter(|item| matches!(item, Item::Inodes { .. })).count();

@@ -21,6 +21,9 @@ const FOR_THE_CLEANER: u64 = 3;
 /// Segments that only the cleaner may open.
 const LAST: u64 = 2;
 
+/// Numbers of the inode map that no file can have: none, and the ifile's.
+const NO_FILES: u64 = 2;
+
 /// So many refused calls are remembered.
 const MOST_REFUSED: usize = 64;
 
@@ -108,20 +111,29 @@ impl Log {
             && wanted.units.is_none_or(|(units, privileged)| self.room().allows(units, privileged))
     }
 
+    /// What is free is what can be allocated, and what is used is what files have; the whole is the sum of both. So it
+    /// changes with the metadata of the log and with the ifile, which belong to neither, as it does in NetBSD.
     pub(crate) fn statfs(&self) -> StatFs {
         let (room, ifile) = (self.room(), self.ifile.borrow());
-        let held = self.g.units(ifile.blocks.len() as u64 * u64::from(self.g.bsize));
-        let inodes = u64::from(ifile.maxino()).max(room.efree / 2);
+        let units = |bytes: u64| (bytes / u64::from(self.g.unit)).cast_signed();
+        let live = units(ifile.sums().live.saturating_sub(ifile.own_bytes()));
+        let used = (live + self.unwritten_units()).max(0).unsigned_abs();
+        let inodes = u64::from(ifile.maxino()).max(room.efree / 2).min(u32::MAX.into());
         StatFs {
             frag_size: self.g.unit,
             block_size: self.g.bsize,
-            frags: room.nonmeta.saturating_sub(held),
+            frags: room.efree.saturating_add(used),
             free_frags: room.efree,
             avail_frags: room.available(),
-            inodes,
+            inodes: inodes.saturating_sub(NO_FILES),
             free_inodes: ifile.nfree() + (inodes - u64::from(ifile.maxino())),
             name_max: 255,
         }
+    }
+
+    /// Units that inodes in memory count and those on the disk do not.
+    fn unwritten_units(&self) -> i64 {
+        self.unwritten.get() * 512 / i64::from(self.g.unit)
     }
 
     /// Bytes that can be written before a segment must be cleaned.
@@ -132,9 +144,10 @@ impl Log {
             (sb.fields.offset, sb.fields.curseg)
         };
         let rest = self.g.segment_of(curseg).map_or(0, |n| self.g.segment_end(n).since(offset));
-        // The last one is never opened: there is always a next. At the end of each up to two blocks do not fit, and
-        // what goes on behind it begins with a summary and an inode block of its own.
-        let lost = 2 * u64::from(self.g.bsize) + u64::from(self.g.sumsize + self.g.ibsize);
+        // The last one is never opened: there is always a next. At the end of each a block does not fit, and what goes
+        // on behind it begins with a summary and an inode block of its own. Where that is little, as much again.
+        let own = u64::from(self.g.bsize) + u64::from(self.g.sumsize + self.g.ibsize);
+        let lost = own + u64::from(self.g.bsize.min(self.g.ssize / 16));
         let each = u64::from(self.g.ssize).saturating_sub(lost);
         let pads = 8192 * (ordo_ondisk::lfs::MAX_SUPERBLOCKS as u64 + 1);
         (clean.saturating_sub(1) * each + self.g.bytes(rest).saturating_sub(lost)).saturating_sub(pads)

@@ -109,20 +109,19 @@ fn find_log(read: &mut ReadAt<'_>, size: u64) -> Result<Option<Result<FoundLog, 
     if lfs::recognise(&bytes).is_none() {
         return Ok(None);
     }
-    // A wrong checksum leaves the places of the copies, which are checked like everything else.
-    let places = match lfs::Superblock::decode_whatever_the_sum(&bytes) {
-        Ok(places) => places,
-        Err(damage) => return Ok(Some(Err(damage))),
+    let first = lfs::Superblock::decode(&bytes);
+    // A wrong checksum leaves the places of the copies, which are checked like everything else; other damage leaves, with
+    // some luck, the sizes.
+    let at = match first.clone().or_else(|_| lfs::Superblock::decode_whatever_the_sum(&bytes)) {
+        Ok(places) => {
+            let [_, second, ..] = places.fields.sboffs;
+            Some(places.geometry().byte(second))
+        }
+        Err(_) => lfs::Superblock::second_of_damaged(&bytes),
     };
-    let first = match places.primary() {
-        // Fragments are so large that the primary is behind the place where a reader begins.
-        at if at.0 != u64::from(LABEL_PAD) => decoded(read, at, size)?,
-        _ => lfs::Superblock::decode(&bytes),
-    };
-    let [_, second, ..] = places.fields.sboffs;
-    let second = match second.is_hole() {
-        false => decoded(read, places.geometry().byte(second), size)?,
-        true => Err(cut_off()),
+    let second = match at {
+        Some(at) => decoded(read, at, size)?,
+        None => Err(cut_off()),
     };
     Ok(Some(newest(first, second)))
 }
@@ -141,7 +140,7 @@ fn newest(
 }
 
 fn decoded(read: &mut ReadAt<'_>, at: ByteOff, size: u64) -> Result<Result<lfs::Superblock, Corrupt>, NotFound> {
-    Ok(block_at(read, at, size)?.ok_or_else(cut_off).and_then(|bytes| lfs::Superblock::decode(&bytes)))
+    Ok(block_at(read, at, size)?.ok_or_else(cut_off).and_then(|bytes| lfs::Superblock::decode_at(&bytes, at)))
 }
 
 /// The disk ends before the superblock.

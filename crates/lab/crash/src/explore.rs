@@ -11,7 +11,7 @@ use crate::record::{Recording, record};
 use crate::report::{Report, Violation};
 use crate::structure::Class;
 use crate::verdict::{Memory, Verdict};
-use crate::{Error, story};
+use crate::{Error, older, story};
 use ordo_buf::Promises;
 use ordo_rt::Rng;
 use rustc_hash::FxHashSet;
@@ -85,6 +85,8 @@ pub(crate) struct Exploration<'a> {
     pub(crate) report: Report,
     /// Trees that were checked at this cut and break no promise.
     right: FxHashSet<*const crate::tree::Tree>,
+    /// Those of older superblocks.
+    right_older: FxHashSet<*const crate::tree::Tree>,
 }
 
 impl<'a> Exploration<'a> {
@@ -97,7 +99,16 @@ impl<'a> Exploration<'a> {
     ) -> Exploration<'a> {
         memory.hold_to(promises);
         let report = Report::of(plan, recording);
-        Exploration { plan, recording, promises, memory, counters, report, right: FxHashSet::default() }
+        Exploration {
+            plan,
+            recording,
+            promises,
+            memory,
+            counters,
+            report,
+            right: FxHashSet::default(),
+            right_older: FxHashSet::default(),
+        }
     }
 
     fn places(&self) -> Vec<CutAt> {
@@ -127,6 +138,7 @@ impl<'a> Exploration<'a> {
             }
             promised.go_on(place.moments);
             self.right.clear();
+            self.right_older.clear();
             let most = (left / (places.len() - i) as u64).max(4);
             let (units, sides) = (cuts.units(), cuts.sides());
             let exhaustive = self.plan.exhaustive;
@@ -179,12 +191,30 @@ impl<'a> Exploration<'a> {
         }
         let tree = verdict.tree.as_ref()?;
         if self.right.contains(&Rc::as_ptr(tree)) {
-            return None;
+            return self.judge_older(promised, verdict);
         }
         let judge = Judge { recording: self.recording, promises: self.promises, floors: &promised.floors };
         let breach = judge.judge(tree).map(Rc::new);
         if breach.is_none() {
             self.right.insert(Rc::as_ptr(tree));
+        }
+        breach.or_else(|| self.judge_older(promised, verdict))
+    }
+
+    /// What the older superblock of a log leads to by itself is held to what syncs have promised.
+    fn judge_older(&mut self, promised: &Promised<'_>, verdict: &Verdict) -> Option<Rc<Breach>> {
+        let tree = match verdict.older.as_ref()? {
+            Ok(tree) => tree,
+            Err(breach) => return Some(breach.clone()),
+        };
+        if self.right_older.contains(&Rc::as_ptr(tree)) {
+            return None;
+        }
+        let floors = promised.floors.of_syncs();
+        let judge = Judge { recording: self.recording, promises: self.promises, floors: &floors };
+        let breach = judge.judge(tree).map(|breach| Rc::new(older::by_itself(breach)));
+        if breach.is_none() {
+            self.right_older.insert(Rc::as_ptr(tree));
         }
         breach
     }

@@ -47,6 +47,7 @@ pub mod features;
 mod fingerprint;
 pub mod flushes;
 mod id;
+mod older;
 mod one_cut;
 mod oracle;
 mod order;

@@ -9,6 +9,7 @@
 //! | `order` | the tree is that of some moment, where that is declared |
 //! | `contents` | bytes are old, new, or not yet written |
 //! | `foreign` | bytes are never another file's |
+//! | `older` | what a sync made durable is in a log's older superblock alone: some systems do not roll forward |
 //! | `works` | a second program runs on the recovered volume, and leaves it clean |
 //! | `idempotent` | a second recovery changes nothing |
 //! | `recovery-cut` | a recovery that is cut and begun again ends in the same tree |
@@ -35,6 +36,7 @@ pub enum Oracle {
     Order,
     Contents,
     Foreign,
+    Older,
     Works,
     Idempotent,
     RecoveryCut,
@@ -50,6 +52,7 @@ impl std::fmt::Display for Oracle {
             Oracle::Order => "order",
             Oracle::Contents => "contents",
             Oracle::Foreign => "foreign",
+            Oracle::Older => "older",
             Oracle::Works => "works",
             Oracle::Idempotent => "idempotent",
             Oracle::RecoveryCut => "recovery-cut",

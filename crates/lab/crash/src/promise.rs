@@ -32,6 +32,11 @@ pub(crate) struct Floors {
 }
 
 impl Floors {
+    /// What syncs alone have promised.
+    pub(crate) fn of_syncs(&self) -> Floors {
+        Floors { all: self.all, top: self.top, ..Floors::default() }
+    }
+
     /// The floor of a name.
     pub(crate) fn name(&self, dir: FileId, name: &[u8]) -> usize {
         let own = self.names.get(&(dir, name.to_vec())).copied().unwrap_or(0);

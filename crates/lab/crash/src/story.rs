@@ -108,6 +108,7 @@ fn promise(oracle: Oracle, promises: &Promises) -> (bool, String) {
                 format!("new names are durable {added}, removed ones {removed}, data {data}, attributes {attributes}"),
             )
         }
+        Oracle::Older => (true, "a sync is in both superblocks of a log".into()),
         Oracle::Rename => (true, "a file with a durable name is never without one".into()),
         Oracle::Order => (true, "a crash leaves some moment of the history".into()),
         Oracle::Foreign if promises.no_stale_data => (true, "no file shows bytes that were another file's".into()),

@@ -15,7 +15,7 @@ use crate::recovery::{Recovery, guarded, mount_at_once};
 use crate::structure::{Class, classify};
 use crate::tree::Tree;
 use crate::works::works;
-use crate::{Error, Plan};
+use crate::{Error, Plan, older};
 use ordo_buf::{CrashLeaves, Promises};
 use ordo_disk::RamDisk;
 use ordo_fsck::{Found, Mode};
@@ -34,6 +34,8 @@ pub(crate) struct Verdict {
     pub(crate) breach: Option<Rc<Breach>>,
     /// The worst that fsck found.
     pub(crate) worst: Class,
+    /// The tree that the older superblock of a log leads to by itself.
+    pub(crate) older: Option<Result<Rc<Tree>, Rc<Breach>>>,
 }
 
 /// The tree of a recovered image, and what is wrong with it.
@@ -144,6 +146,9 @@ impl Memory {
     pub(crate) fn find_out(&mut self, plan: &Plan, fingerprint: u128, disk: RamDisk, bad: &[u64]) -> Verdict {
         self.count(fingerprint);
         let mut verdict = self.found_by(self.recovery, plan, fingerprint, disk.snapshot(), bad);
+        if plan.shape.log.is_some() && bad.is_empty() {
+            verdict.older = self.by_the_older(plan, &disk);
+        }
         if let (Recovery::Mount, Some(tree), None) = (self.recovery, &verdict.tree, &verdict.breach) {
             verdict.breach = self.by_fsck_too(plan, fingerprint, disk, bad, tree);
         }
@@ -151,11 +156,23 @@ impl Memory {
         verdict
     }
 
+    fn by_the_older(&mut self, plan: &Plan, disk: &RamDisk) -> Option<Result<Rc<Tree>, Rc<Breach>>> {
+        match guarded(|| older::older(plan, disk)) {
+            Ok(tree) => tree.map(|tree| Ok(self.shared(tree))),
+            Err(is) => Some(Err(Rc::new(older::unreadable(is)))),
+        }
+    }
+
+    /// The same tree, as it is known already.
+    fn shared(&mut self, tree: Tree) -> Rc<Tree> {
+        self.trees.entry(tree.digest()).or_insert_with(|| Rc::new(tree)).clone()
+    }
+
     /// The result of one way of recovery, with its interruptions.
     fn found_by(&mut self, how: Recovery, plan: &Plan, fingerprint: u128, disk: RamDisk, bad: &[u64]) -> Verdict {
         let before = disk.snapshot();
         match self.recover(how, plan, fingerprint, disk, bad, how == self.recovery) {
-            Err((breach, worst)) => Verdict { tree: None, breach: Some(Rc::new(breach)), worst },
+            Err((breach, worst)) => Verdict { tree: None, breach: Some(Rc::new(breach)), worst, older: None },
             Ok(recovered) => {
                 let Recovered { log, worst, .. } = &recovered;
                 let (log, worst) = (log.clone(), *worst);
@@ -165,7 +182,7 @@ impl Memory {
                 {
                     breach = self.cut_again(how, plan, fingerprint, &before, &log, tree).map(Rc::new);
                 }
-                Verdict { tree, breach, worst }
+                Verdict { tree, breach, worst, older: None }
             }
         }
     }
@@ -304,7 +321,7 @@ impl Memory {
                 return Err(Error::Run(format!("{path}: {} links, {} names", file.nlink, names.len())));
             }
         }
-        Ok(self.trees.entry(tree.digest()).or_insert_with(|| Rc::new(tree)).clone())
+        Ok(self.shared(tree))
     }
 
     /// Cuts the recovery whose writes are `log` at each of them, begins it again, and compares the resulting trees.

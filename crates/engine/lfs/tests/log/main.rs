@@ -1,6 +1,7 @@
 //! The calls of `ufs` on the log answer as the model does; what was unmounted, and what the log alone has after a
 //! crash, is the same tree.
 
+mod accounts;
 mod busy;
 mod cleaner;
 mod crash;
@@ -8,8 +9,10 @@ mod cuts;
 mod damage;
 mod faults;
 mod growth;
+mod round;
 mod space;
 mod sparse;
+mod superblocks;
 mod versions;
 
 use ordo_buf::{Cache, CacheOptions, Health, Syncer};
@@ -40,6 +43,10 @@ struct Made {
 const SMALL: Made = Made { block: 4096, fragment: 1024, segment: 256 << 10, endian: Endian::Little, size: SIZE };
 const NEWFS: Made = Made { block: 8192, fragment: 1024, segment: 1 << 20, endian: Endian::Little, size: SIZE };
 const BIG: Made = Made { block: 16384, fragment: 2048, segment: 512 << 10, endian: Endian::Big, size: SIZE };
+/// As NetBSD's newfs_lfs makes small volumes.
+const SHORT: Made = Made { block: 8192, fragment: 1024, segment: 32 << 10, endian: Endian::Little, size: 24 << 20 };
+/// No segment can be shorter: label, superblock, a summary, a block.
+const SHORTEST: Made = Made { block: 8192, fragment: 1024, segment: 25 << 10, endian: Endian::Big, size: 24 << 20 };
 const WHOLE: Made = Made { block: 4096, fragment: 4096, segment: 128 << 10, endian: Endian::Big, size: SIZE };
 
 fn made(of: Made) -> RamDisk {
@@ -135,6 +142,7 @@ fn play_on(ram: &RamDisk, seed: u64, ops: &[Op]) -> Result<u64, Divergence> {
     let crashed = disk_of(&crashed);
     let after = rt.block_on(mount(&rt, &crashed));
     rt.block_on(compare_trees(&model, &*after.fs)).expect("the log alone gives the same tree");
+    assert_eq!(accounts::miscounted(&after.fs, &crashed), [""; 0], "after a roll-forward");
     rt.block_on(after.fs.unmount()).expect("the disk is well");
     assert_eq!(rt.block_on(wrong(&rt, &crashed)), [""; 0], "after a roll-forward");
     rt.drop_tasks();
@@ -174,6 +182,12 @@ fn sweep(of: Made, seeds: std::ops::Range<u64>, steps: usize) {
 fn random_calls_on_a_log_answer_as_the_model_does() {
     sweep(SMALL, 0..3, 600);
     sweep(NEWFS, 10..13, 600);
+}
+
+#[test]
+fn random_calls_on_a_log_of_short_segments_answer_as_the_model_does() {
+    sweep(SHORT, 80..82, 600);
+    sweep(SHORTEST, 90..92, 600);
 }
 
 #[test]
@@ -232,6 +246,14 @@ fn overwrite_on(ram: RamDisk, of: Made, percent: u64, turns: u64, seed: u64) -> 
     }
     rt.drop_tasks();
     counters
+}
+
+#[test]
+fn a_log_of_short_segments_is_cleaned() {
+    for of in [SHORT, SHORTEST] {
+        let counters = overwrite(of, 60, 6_000, 8);
+        assert!(counters.segments_cleaned > 300, "{counters:?}");
+    }
 }
 
 #[test]

@@ -22,6 +22,8 @@ pub(crate) struct Ifile {
     pub(crate) old: Vec<Option<Vec<u8>>>,
     pub(crate) info: CleanerInfo,
     pub(crate) usage: Vec<SegUse>,
+    /// Nothing was alive in these segments at the checkpoint, by its table.
+    pub(crate) empty_before: Vec<bool>,
     pub(crate) entries: Vec<IfileEntry>,
 }
 
@@ -202,10 +204,11 @@ impl Volume {
         let block = |lbn: i64| old.get(lbn as usize).and_then(Option::as_deref);
         let info = block(0).and_then(|bytes| CleanerInfo::decode(bytes, version, e).ok());
         self.ifile.info = info.unwrap_or_default();
-        let mut usage = Vec::with_capacity(g.nseg as usize);
+        let (mut usage, mut empty_before) = (Vec::with_capacity(g.nseg as usize), Vec::with_capacity(g.nseg as usize));
         for n in (0..g.nseg).map(SegNo) {
             let place = g.seguse_place(n);
             let read = block(place.lbn.0).and_then(|bytes| SegUse::decode(bytes, place.at, n, version, e).ok());
+            empty_before.push(read.is_some_and(|usage| usage.nbytes == 0));
             usage.push(read.unwrap_or_else(|| self.usage_from(n, scan)));
         }
         let mut entries = vec![];
@@ -222,6 +225,7 @@ impl Volume {
             });
         }
         (self.ifile.old, self.ifile.usage, self.ifile.entries) = (old, usage, entries);
+        self.ifile.empty_before = empty_before;
     }
 
     fn usage_from(&self, n: SegNo, scan: Option<&Scan>) -> SegUse {
@@ -278,6 +282,7 @@ impl Volume {
 fn entry_from(ino: Ino, scan: Option<&Scan>, unknown: bool) -> IfileEntry {
     let newest = scan.and_then(|scan| scan.inodes.get(&ino.0)).filter(|newest| newest.version != 0);
     match newest {
+        _ if ino == Ino::NONE => IfileEntry::NONE,
         Some(newest) if ino == IFILE => IfileEntry { version: newest.version, ..FREE },
         Some(newest) if unknown && newest.nameless => {
             IfileEntry { version: newest.version.checked_add(1).unwrap_or(1), ..FREE }

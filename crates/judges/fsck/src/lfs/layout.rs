@@ -51,16 +51,29 @@ impl Volume {
         placer.finish()
     }
 
-    /// Segments into which may be written, in the order of use, after the current one.
-    fn clean_segments(&self) -> Vec<SegNo> {
+    /// Segments into which may be written, in the order of use, after the current one: first those that the table has as
+    /// clean, then those that become clean by this checkpoint.
+    fn free_segments(&self) -> Vec<SegNo> {
         let from = self.current().or(self.g.segment_of(self.sb.fields.curseg)).unwrap_or_default();
-        let order = (1..=self.g.nseg).map(|i| self.g.after(from, i - 1));
-        let unused = |n: &SegNo| {
-            let usage = self.ifile.usage_of(*n);
-            let live = self.live.get(n.0 as usize).copied().unwrap_or(1);
-            !usage.flags.has(SegFlags::DIRTY) && !usage.flags.has(SegFlags::INVAL) && live == 0
-        };
-        order.filter(|n| unused(n) && Some(*n) != self.current()).collect()
+        let order = || (1..=self.g.nseg).map(|i| self.g.after(from, i - 1)).filter(|n| Some(*n) != self.current());
+        let clean = order().filter(|n| !self.ifile.usage_of(*n).flags.has(SegFlags::DIRTY) && self.is_dead(*n));
+        clean.chain(order().filter(|n| self.becomes_clean(*n))).collect()
+    }
+
+    /// Nothing is alive in a segment, and it may be written.
+    fn is_dead(&self, n: SegNo) -> bool {
+        let live = self.live.get(n.0 as usize).copied().unwrap_or(1);
+        !self.ifile.usage_of(n).flags.has(SegFlags::INVAL) && live == 0
+    }
+
+    /// A dirty segment becomes clean by a checkpoint that both superblocks stand for, if nothing in it is alive now, and
+    /// nothing was at the checkpoint from which the log is rolled forward, and none of that log is in it: until both are
+    /// durable, a repair that is cut begins there again.
+    pub(crate) fn becomes_clean(&self, n: SegNo) -> bool {
+        let flags = self.ifile.usage_of(n).flags;
+        let before = self.ifile.empty_before.get(n.0 as usize).copied().unwrap_or(false);
+        let dirty = flags.has(SegFlags::DIRTY) && !flags.has(SegFlags::ERROR);
+        dirty && before && self.is_dead(n) && Some(n) != self.current() && !self.tail_segments.contains(&n.0)
     }
 
     /// Where the first partial segment of a segment goes.
@@ -81,7 +94,7 @@ impl Volume {
 
 impl<'a> Placer<'a> {
     fn new(volume: &'a Volume) -> Option<Placer<'a>> {
-        let mut clean = volume.clean_segments().into_iter();
+        let mut clean = volume.free_segments().into_iter();
         let (n, at) = match volume.tail() {
             Some(tail) => tail,
             None => clean.next().map(|n| (n, volume.first_of(n)))?,

@@ -109,6 +109,7 @@ pub(crate) async fn check(rt: &Rt, disk: Rc<dyn Disk>, options: Options) -> Resu
         last_inodes: None,
         log,
         scan: None,
+        tail_segments: Default::default(),
         rolled: false,
         misplaced: false,
     };

@@ -9,9 +9,9 @@ use crate::image::Image;
 use crate::{Error, Finding, LogFinding};
 use ordo_disk::Disk;
 use ordo_ondisk::dinode::mode;
-use ordo_ondisk::lfs::superblock::{Copy, Fields, SIZE, choose};
-use ordo_ondisk::lfs::{LABEL_PAD, Superblock, inode_block, recognise};
-use ordo_ondisk::{ByteOff, Corrupt, Endian};
+use ordo_ondisk::lfs::superblock::{Choice, Copy, Fields, Magic, RawSb32, RawSb64, SIZE, choose};
+use ordo_ondisk::lfs::{CleanerInfo, Daddr, LABEL_PAD, Superblock, cksum, inode_block, recognise};
+use ordo_ondisk::{ByteOff, Corrupt};
 use std::rc::Rc;
 
 /// The volume's description.
@@ -49,7 +49,11 @@ pub(crate) async fn open(image: &mut Image, disk: &Rc<dyn Disk>) -> Result<Opene
         (_, Ok(sb), _) | (_, _, Ok(sb)) => (sb, None),
         (_, Err(why), Err(_)) => match reference {
             Some(sb) => (sb, None),
-            None => return Err(Error::NoSuperblock { why: why.to_string() }),
+            // All copies may have the same wrong list of copies.
+            None => match by_rule(image, disk).await? {
+                Some(sb) => (sb, None),
+                None => return Err(Error::NoSuperblock { why: why.to_string() }),
+            },
         },
     };
     let bytes = sb.geometry().bytes(sb.geometry().size);
@@ -79,20 +83,20 @@ fn decode(bytes: &[u8], disk: &Rc<dyn Disk>) -> Read {
     Ok(sb)
 }
 
+/// The same of one that follows the checkpoints.
+async fn decode_at(image: &mut Image, disk: &Rc<dyn Disk>, at: u64) -> Result<Read, Error> {
+    let bytes = read_at(image, disk, at).await?;
+    Ok(decode(&bytes, disk).and_then(|_| Superblock::decode_at(&bytes, ByteOff(at))))
+}
+
 async fn read_both(image: &mut Image, disk: &Rc<dyn Disk>) -> Result<(Read, Read), Error> {
     let bytes = read_at(image, disk, LABEL_PAD.into()).await?;
-    let mut first = decode(&bytes, disk);
-    if let Ok(sb) = &first
-        && sb.primary() != ByteOff(LABEL_PAD.into())
-    {
-        let at = sb.primary().0;
-        first = decode(&read_at(image, disk, at).await?, disk);
-    }
+    let first = decode(&bytes, disk);
     let place = match &first {
         Ok(sb) => sb.fields.sboffs.get(1).map_or(0, |at| sb.geometry().byte(*at).0),
-        Err(_) => raw_second(&bytes).unwrap_or(0),
+        Err(_) => Superblock::second_of_damaged(&bytes).map_or(0, |at| at.0),
     };
-    let mut second = decode(&read_at(image, disk, place).await?, disk);
+    let mut second = decode_at(image, disk, place).await?;
     if second.is_err()
         && let Some(copy) = match &first {
             Ok(sb) => reference(image, disk, sb).await?,
@@ -102,22 +106,10 @@ async fn read_both(image: &mut Image, disk: &Rc<dyn Disk>) -> Result<(Read, Read
         // The place itself may be damaged.
         let at = copy.fields.sboffs.get(1).map_or(0, |at| copy.geometry().byte(*at).0);
         if at != place {
-            second = decode(&read_at(image, disk, at).await?, disk);
+            second = decode_at(image, disk, at).await?;
         }
     }
     Ok((first, second))
-}
-
-/// The place of the second superblock by a damaged first one.
-fn raw_second(bytes: &[u8]) -> Option<u64> {
-    let wide = recognise(bytes).is_some_and(|magic| magic.wide);
-    let e = recognise(bytes).map_or(Endian::Little, |magic| magic.endian);
-    let (unit, at) = if wide {
-        (e.get_u32(bytes, 32)?, e.get_u64(bytes, 232)?)
-    } else {
-        (e.get_u32(bytes, 24)?, e.get_u32(bytes, 192)?.into())
-    };
-    at.checked_mul(unit.into())
 }
 
 /// A further copy, which keeps what newfs set.
@@ -155,6 +147,53 @@ pub(super) async fn search(image: &mut Image, disk: &Rc<dyn Disk>) -> Result<Opt
         }
     }
     Ok(None)
+}
+
+/// The first superblock, or what is where the second should be, with the places of the copies that follow from the other
+/// fields: for a volume on which nothing but these is wrong, everywhere.
+async fn by_rule(image: &mut Image, disk: &Rc<dyn Disk>) -> Result<Option<Superblock>, Error> {
+    let first = read_at(image, disk, LABEL_PAD.into()).await?;
+    let second = match Superblock::second_of_damaged(&first) {
+        Some(at) => read_at(image, disk, at.0).await?,
+        None => vec![],
+    };
+    let read = [&second, &first].map(|bytes| with_copies_by_rule(bytes).and_then(|bytes| decode(&bytes, disk).ok()));
+    Ok(read.into_iter().flatten().max_by_key(|sb| sb.fields.serial))
+}
+
+/// The bytes of a superblock whose checksum is right, with the list of copies that newfs would make.
+fn with_copies_by_rule(bytes: &[u8]) -> Option<Vec<u8>> {
+    let Magic { wide, endian } = recognise(bytes)?;
+    let mut bytes = bytes.get(..SIZE)?.to_vec();
+    if endian.get_u32(&bytes, SIZE - 4)? != cksum(bytes.get(..SIZE - 4)?, endian) {
+        return None;
+    }
+    macro_rules! renew {
+        ($raw:ident, $unit:expr, $s0addr:expr) => {{
+            let mut raw = $raw::load(&bytes, endian)?;
+            let (unit, s0addr) = ($unit(&raw), $s0addr(&raw));
+            let interval = u64::from((raw.nseg / 10).max(5));
+            for (i, copy) in (0u64..).zip(&mut raw.sboffs) {
+                let at = match i {
+                    0 => u64::from(LABEL_PAD.checked_div(unit)?),
+                    _ => s0addr.checked_add(i.checked_mul(interval)?.checked_mul(raw.fsbpseg.into())?)?,
+                };
+                let there = i == 0 || i * interval < raw.nseg.into();
+                *copy = if there { at.try_into().ok()? } else { 0 };
+            }
+            raw.store(&mut bytes, endian)?;
+        }};
+    }
+    if wide {
+        renew!(RawSb64, |raw: &RawSb64| raw.fsize, |raw: &RawSb64| raw.s0addr.max(0) as u64);
+    } else {
+        let v1 = endian.get_u32(&bytes, 4)? == 1;
+        let s0addr = |raw: &RawSb32| if v1 { u64::from(LABEL_PAD / 512) } else { raw.s0addr.max(0) as u64 };
+        renew!(RawSb32, |raw: &RawSb32| if v1 { 512 } else { raw.fsize }, s0addr);
+    }
+    let sum = cksum(bytes.get(..SIZE - 4)?, endian);
+    endian.put_u32(&mut bytes, SIZE - 4, sum)?;
+    Some(bytes)
 }
 
 macro_rules! fixed {
@@ -217,28 +256,39 @@ fn largest(f: &Fields) -> u64 {
     bytes.min(u128::from(u64::MAX >> 1)) as u64
 }
 
-/// How far a superblock can be believed: it leads to an ifile, its place of the log's end is one, and the last partial
-/// segment has its serial number.
-async fn belief(image: &mut Image, read: &Read) -> Result<(bool, bool, bool), Error> {
-    let Ok(sb) = read else { return Ok((false, false, false)) };
+/// How far a superblock can be believed: it leads to an ifile, its place of the log's end is one, the last partial
+/// segment has its serial number, and the ifile has its counts, as that of another checkpoint hardly has.
+async fn belief(image: &mut Image, read: &Read) -> Result<(bool, bool, bool, bool), Error> {
+    let Ok(sb) = read else { return Ok((false, false, false, false)) };
     let g = sb.geometry();
     let at = sb.fields.idaddr;
-    let ifile = if g.is_data_range(at, g.inode_block_units()) {
+    let (mut ifile, mut own) = (false, false);
+    if g.is_data_range(at, g.inode_block_units()) {
         let block = image.bytes(g.byte(at), g.ibsize as usize).await?;
-        let dinode = inode_block::get_ino(&block, &g, ordo_ondisk::lfs::IFILE);
-        dinode.is_ok_and(|dinode| dinode.kind() == mode::REG && dinode.size % u64::from(g.bsize) == 0)
-    } else {
-        false
-    };
+        let dinode = inode_block::get_ino(&block, &g, ordo_ondisk::lfs::IFILE).ok();
+        let dinode = dinode.filter(|of| of.kind() == mode::REG && of.size % u64::from(g.bsize) == 0);
+        ifile = dinode.is_some();
+        drop(block);
+        let first = dinode.and_then(|of| of.db.first().copied()).map_or(Daddr::HOLE, Daddr::from);
+        if g.is_data_range(first, g.block_units.into()) {
+            let block = image.bytes(g.byte(first), g.bsize as usize).await?;
+            let info = CleanerInfo::decode(&block, g.version, g.endian).ok();
+            own = info
+                .is_some_and(|info| (info.clean, info.dirty) == (sb.fields.nclean, g.nseg.saturating_sub(info.clean)));
+        }
+    }
     let place = position(image, &g, sb).await?;
     let exact = matches!(place, Position::Reached(Some(serial)) if serial == sb.fields.serial);
-    Ok((ifile, matches!(place, Position::Reached(_)), exact && sb.is_clean()))
+    Ok((ifile, matches!(place, Position::Reached(_)), exact && sb.is_clean(), own))
 }
 
 /// S2.
 async fn pick(image: &mut Image, first: &Read, second: &Read) -> Result<Copy, Error> {
     let (one, two) = (belief(image, first).await?, belief(image, second).await?);
     let older = choose(first, second).mount().unwrap_or(Copy::First);
+    // Where the first three say the same, the counts decide only between superblocks of the same age.
+    let same_age = !matches!(choose(first, second), Choice::Older(_));
+    let (one, two) = if same_age { (one, two) } else { ((one.0, one.1, one.2, true), (two.0, two.1, two.2, true)) };
     Ok(match (first, second) {
         (Ok(_), Err(_)) => Copy::First,
         (Err(_), Ok(_)) => Copy::Second,

@@ -124,6 +124,7 @@ impl Volume {
             let fresh = opened.insert(pseg.segment) && self.g.segment_start(pseg.segment) != self.sb.fields.curseg;
             let now = self.now;
             let Some(usage) = self.ifile.usage.get_mut(pseg.segment.0 as usize) else { continue };
+            self.tail_segments.insert(pseg.segment.0);
             if fresh {
                 (usage.nsums, usage.ninos) = (0, 0);
             }
@@ -131,6 +132,13 @@ impl Volume {
             usage.nsums = usage.nsums.saturating_add(1);
             usage.ninos = usage.ninos.saturating_add(summary.inode_blocks.len() as u16);
             usage.lastmod = now.max(usage.lastmod);
+        }
+        // The log may go on at the start of a segment that has nothing of it yet, and the counts of its earlier life.
+        let ahead = self.current().filter(|n| !tail.psegs.is_empty() && !opened.contains(n));
+        if let Some(n) = ahead.filter(|n| self.g.segment_start(*n) != self.sb.fields.curseg)
+            && let Some(usage) = self.ifile.usage.get_mut(n.0 as usize).filter(|usage| usage.nbytes == 0)
+        {
+            (usage.nsums, usage.ninos) = (0, 0);
         }
     }
 

@@ -67,13 +67,10 @@ impl Volume {
             self.unless_rolled(LogFinding::SegmentFlag { segment, flag: "DIRTY", right: true });
             usage.flags = usage.flags.with(SegFlags::DIRTY);
         }
-        if usage.flags.has(SegFlags::ACTIVE) {
-            // Kernels leave it on the segment in which the log goes on.
-            if self.sb.is_clean() && self.g.segment_start(n) != self.sb.fields.curseg {
-                self.find(LogFinding::SegmentFlag { segment, flag: "ACTIVE", right: false });
-            }
-            let stays = self.current() == Some(n);
-            usage.flags = usage.flags.when(SegFlags::ACTIVE, stays);
+        // Kernels leave it on segments that were written since the checkpoint before the last; at a mount it means
+        // nothing.
+        if usage.flags.has(SegFlags::ACTIVE) && self.current() != Some(n) {
+            usage.flags = usage.flags.without(SegFlags::ACTIVE);
         }
         let marked = usage.marked();
         if self.g.version != Version::V1 && usage.flags.has(SegFlags::DIRTY) && marked.flags != usage.flags {
@@ -95,8 +92,10 @@ impl Volume {
     fn check_counts(&mut self) {
         let totals = self.g.totals(self.ifile.usage.iter().copied(), self.log.offset);
         let f = self.sb.fields.clone();
+        // Not all systems count it in version 1.
+        let dmeta_least = if self.g.version == Version::V1 && f.dmeta == 0 { 0 } else { totals.dmeta };
         let counts = [
-            ("lfs_dmeta", f.dmeta.into(), totals.dmeta, totals.dmeta),
+            ("lfs_dmeta", f.dmeta.into(), dmeta_least, totals.dmeta),
             ("lfs_nclean", f.nclean.into(), totals.clean.into(), totals.clean.into()),
             ("lfs_avail", f.avail, totals.avail, totals.avail),
             ("lfs_bfree", f.bfree, totals.bfree_least, totals.bfree_most),

@@ -101,6 +101,8 @@ pub(crate) struct Volume {
     pub(crate) last_inodes: Option<(Daddr, Vec<u8>)>,
     pub(crate) log: LogEnd,
     pub(crate) scan: Option<Rc<Scan>>,
+    /// The segments of what was rolled forward.
+    pub(crate) tail_segments: FxHashSet<u32>,
     /// Something must be written although no rule is broken: the log was rolled forward.
     pub(crate) rolled: bool,
     /// The superblock's place of the log's end is wrong.

@@ -1,7 +1,9 @@
 //! Writes what differs: appends it to the log, and makes both superblocks lead there.
 //!
 //! W1. Nothing live is overwritten: partial segments go behind the log's end, if the log is known to end there and
-//!     nothing live is behind, and into clean segments of which nothing is live.
+//!     nothing live is behind, and into segments of which nothing is live: those that are clean, and dirty ones that this
+//!     checkpoint makes clean, as one of a mount would ([`Volume::becomes_clean`]). Without these a log that has gone
+//!     round has no room for repairs: what it emptied since its checkpoint is marked dirty there.
 //! W2. The new serial numbers are far above all earlier ones: a roll-forward from an old superblock stops before what
 //!     is written here, so that an interrupted repair leaves the volume as it was.
 //! W3. The superblocks are written last, one after the other, after everything else is durable.
@@ -115,6 +117,11 @@ impl Volume {
             usage.flags = usage.flags.without(SegFlags::ACTIVE);
         }
         self.take_old(wanted).await?;
+        for n in (0..g.nseg).map(SegNo).filter(|n| self.becomes_clean(*n)).collect::<Vec<_>>() {
+            if let Some(usage) = self.ifile.usage.get_mut(n.0 as usize) {
+                usage.flags = usage.flags.without(SegFlags::DIRTY);
+            }
+        }
         let opened = layout.segments.get(..layout.segments.len().saturating_sub(1)).unwrap_or_default();
         let current = self.current();
         for n in opened.iter().filter(|n| Some(**n) != current) {
@@ -205,7 +212,7 @@ impl Volume {
             }
         } else {
             let first = ((lbn - map) as u32).saturating_mul(g.ifpb);
-            for ino in first.max(1)..first.saturating_add(g.ifpb) {
+            for ino in first..first.saturating_add(g.ifpb) {
                 let mut entry = self.ifile.entry(ino);
                 if let Some((at, _)) = layout.inodes.get(&ino).filter(|_| ino != IFILE.0) {
                     entry.daddr = *at;

@@ -71,8 +71,8 @@ impl Geometry {
         due && (n.0 != 0 || self.s0addr.0 < self.units(u64::from(LABEL_PAD).saturating_add(SB_PAD.into())))
     }
 
-    /// Segments from one copy of the superblock to the next.
+    /// Segments from one copy of the superblock to the next, as newfs places them.
     pub fn superblock_interval(&self) -> u32 {
-        (self.nseg / 10).max(5)
+        crate::lfs::superblock::interval(self.nseg)
     }
 }

@@ -10,7 +10,7 @@ use crate::num::{low32, signed64};
 pub struct Totals {
     /// Exactly `avail`.
     pub avail: i64,
-    /// Exactly `dmeta`; 0 in version 1, which does not count it.
+    /// Exactly `dmeta`.
     pub dmeta: i64,
     /// Least that `bfree` can be: an inode counts in its segment's bytes and its inode block counts as a whole.
     pub bfree_least: i64,
@@ -85,8 +85,7 @@ impl Geometry {
         let avail = signed64(avail.saturating_add(tail)).saturating_sub(signed64(kept));
         let all = signed64(self.dsize).saturating_sub(signed64(self.skew()));
         let (bfree_most, bfree_least) = (all.saturating_sub(signed64(least)), all.saturating_sub(signed64(most)));
-        let dmeta = if self.version == Version::V1 { 0 } else { signed64(dmeta) };
-        Totals { avail, dmeta, bfree_least, bfree_most, clean, dirty, live }
+        Totals { avail, dmeta: signed64(dmeta), bfree_least, bfree_most, clean, dirty, live }
     }
 
     /// Units that cleaning segment `n` adds to `avail`.

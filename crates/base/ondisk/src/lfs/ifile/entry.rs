@@ -30,7 +30,14 @@ pub struct IfileEntry {
     pub atime: Timestamp,
 }
 
+/// All ones of 32 bits. No inode has this number.
+const ORPHAN32: u64 = 0xffff_ffff;
+
 impl IfileEntry {
+    /// The entry of inode 0, which is none: all of it is 0.
+    pub const NONE: IfileEntry =
+        IfileEntry { version: 0, daddr: Daddr::HOLE, nextfree: NextFree::End, atime: Timestamp { sec: 0, nsec: 0 } };
+
     /// A free inode that has never been used.
     pub fn unused(nextfree: NextFree) -> IfileEntry {
         IfileEntry { version: 1, daddr: Daddr::HOLE, nextfree, atime: Timestamp::default() }
@@ -47,12 +54,12 @@ impl IfileEntry {
         let (generation, daddr, nextfree, atime) = match version {
             Version::V1 => {
                 let raw = RawEntry1::load(bytes, e).ok_or_else(short)?;
-                (raw.version, raw.daddr.into(), widened(raw.nextfree), none)
+                (raw.version, raw.daddr.into(), raw.nextfree.into(), none)
             }
             Version::V2 => {
                 let raw = RawEntry2::load(bytes, e).ok_or_else(short)?;
                 let atime = Timestamp::of(raw.atime_sec.into(), signed32(raw.atime_nsec));
-                (raw.version, raw.daddr.into(), widened(raw.nextfree), atime)
+                (raw.version, raw.daddr.into(), raw.nextfree.into(), atime)
             }
             Version::Lfs64 => {
                 let raw = RawEntry64::load(bytes, e).ok_or_else(short)?;
@@ -87,11 +94,6 @@ impl IfileEntry {
     }
 }
 
-/// All ones of 32 bits mean the same as of 64.
-fn widened(nextfree: u32) -> u64 {
-    if nextfree == u32::MAX { u64::MAX } else { nextfree.into() }
-}
-
 fn address(ino: Ino, daddr: i64) -> Result<Daddr, Corrupt> {
     let rule = || Rule::AtLeast(0);
     u64::try_from(daddr).map(Daddr).map_err(|_| Corrupt::new(Structure::InodeMap(ino), "if_daddr", daddr, rule()))
@@ -100,11 +102,38 @@ fn address(ino: Ino, daddr: i64) -> Result<Daddr, Corrupt> {
 fn next(ino: Ino, nextfree: u64) -> Result<NextFree, Corrupt> {
     match (nextfree, u32::try_from(nextfree)) {
         (0, _) => Ok(NextFree::End),
-        (u64::MAX, _) => Ok(NextFree::Orphan),
+        // Kernels of NetBSD of 2016 write all ones of 32 bits into entries of 64, too.
+        (ORPHAN32 | u64::MAX, _) => Ok(NextFree::Orphan),
         (_, Ok(next)) => Ok(NextFree::Ino(Ino(next))),
         (_, Err(_)) => {
             let (structure, found) = (Structure::InodeMap(ino), signed64(nextfree));
             Err(Corrupt::new(structure, "if_nextfree", found, Rule::AtMost(u32::MAX.into())))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_marks_of_an_orphan_are_known_and_the_wide_one_is_written() {
+        let ino = Ino(9);
+        for e in [Endian::Little, Endian::Big] {
+            for (version, at) in [(Version::V1, 8), (Version::V2, 8), (Version::Lfs64, 24)] {
+                let wide = version.is_wide();
+                let mut block = vec![0; 64];
+                IfileEntry::unused(NextFree::Orphan).encode(&mut block, 0, version, e).unwrap();
+                let mark = if wide { e.get_u64(&block, at) } else { e.get_u32(&block, at).map(u64::from) };
+                assert_eq!(mark, Some(if wide { u64::MAX } else { u32::MAX.into() }));
+                assert_eq!(IfileEntry::decode(&block, 0, ino, version, e).unwrap().nextfree, NextFree::Orphan);
+                if wide {
+                    e.put_u64(&mut block, at, u32::MAX.into()).unwrap();
+                    assert_eq!(IfileEntry::decode(&block, 0, ino, version, e).unwrap().nextfree, NextFree::Orphan);
+                    e.put_u64(&mut block, at, 1 << 32).unwrap();
+                    assert!(IfileEntry::decode(&block, 0, ino, version, e).is_err());
+                }
+            }
         }
     }
 }

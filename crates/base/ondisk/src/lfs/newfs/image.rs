@@ -171,7 +171,7 @@ impl<'a> Contents<'a> {
         f.freehd = self.first_free();
         (f.avail, f.bfree, f.nclean) = (totals.avail, totals.middle_bfree(), totals.clean);
         let v1 = g.version == Version::V1;
-        f.dmeta = if v1 { 0 } else { i32::try_from(totals.dmeta).unwrap_or(i32::MAX) };
+        f.dmeta = i32::try_from(totals.dmeta).unwrap_or(i32::MAX);
         f.serial = if v1 { Serial(0) } else { Serial(len64(self.log.done.len())) };
     }
 

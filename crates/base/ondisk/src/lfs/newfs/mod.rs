@@ -100,6 +100,16 @@ pub enum NewfsError {
         /// Least number of segments.
         least: u64,
     },
+    /// No place for the second superblock.
+    #[error(
+        "{nseg} segments of {segment} bytes: too few for a second superblock; make the volume larger, or its fragments smaller"
+    )]
+    OneSuperblock {
+        /// Segments that there would be.
+        nseg: u32,
+        /// Bytes of a segment.
+        segment: u32,
+    },
     /// More reserved segments than segments.
     #[error("{resvseg} segments kept for the cleaner: the volume has {nseg}; keep fewer")]
     Reserve {

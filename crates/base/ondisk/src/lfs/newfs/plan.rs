@@ -1,7 +1,7 @@
 //! The geometry of a new volume.
 
 use super::{NewfsError, NewfsOptions};
-use crate::lfs::superblock::Fields;
+use crate::lfs::superblock::{Fields, interval, least_segment};
 use crate::lfs::{Daddr, LABEL_PAD, MAX_SUPERBLOCKS, SB_PAD, Serial, Version};
 use crate::num::{howmany, low32};
 
@@ -37,7 +37,9 @@ impl Plan {
         if !(512..=65536).contains(&bsize) || !bsize.is_power_of_two() {
             return Err(NewfsError::Block(bsize));
         }
-        let fsize = of.fragment.unwrap_or(if small { 512 } else { 1024 }.min(bsize));
+        // The kernels of NetBSD mount version 1 with no other fragments than these.
+        let fragment = if small || of.version == Version::V1 { 512 } else { 1024 };
+        let fsize = of.fragment.unwrap_or(fragment.min(bsize));
         let most = bsize.min(SB_PAD);
         if !(512..=most).contains(&fsize) || !fsize.is_power_of_two() {
             return Err(NewfsError::Fragment { fragment: fsize, most });
@@ -67,16 +69,18 @@ impl Plan {
         if self.size > most { Err(NewfsError::TooLarge { units: self.size, most }) } else { Ok(()) }
     }
 
-    /// The smallest segment: label, superblock and a summary with two blocks must fit into the first.
-    fn least_segment(&self) -> u32 {
-        let pads = LABEL_PAD.saturating_add(SB_PAD).saturating_add(self.sumsize);
-        let least = pads.saturating_add(self.bsize.saturating_mul(2));
+    /// The smallest segment, in whole fragments.
+    fn least_segment(&self, version: Version) -> u32 {
+        let least = least_segment(version, self.sumsize, self.bsize);
         least.div_ceil(self.fsize.max(1)).saturating_mul(self.fsize)
     }
 
     /// Segments of this size, or smaller ones if there would be too few and the caller left the choice.
     fn with_segments(mut self, of: &NewfsOptions, wanted: u32) -> Result<Plan, NewfsError> {
-        let (least, fragment) = (self.least_segment(), self.fsize);
+        let fragment = self.fsize;
+        // Where the caller leaves the choice, not one that is hardly more than a block.
+        let spare = if of.segment.is_none() { self.bsize } else { 0 };
+        let least = self.least_segment(of.version).saturating_add(spare);
         let mut segment = if of.segment.is_none() { wanted.max(least.next_power_of_two()) } else { wanted };
         loop {
             if segment < least || segment.checked_rem(fragment) != Some(0) {
@@ -86,7 +90,7 @@ impl Plan {
                 return Err(NewfsError::SegmentPower(segment));
             }
             self.segment = segment;
-            match self.count_segments(of) {
+            match self.count_segments(of).and_then(|()| self.has_second_superblock()) {
                 Err(NewfsError::TooFew { .. }) if of.segment.is_none() && segment / 2 >= least => segment /= 2,
                 Err(reason) => return Err(reason),
                 Ok(()) => return Ok(self),
@@ -114,6 +118,13 @@ impl Plan {
         Ok(())
     }
 
+    /// Checkpoints need two.
+    fn has_second_superblock(&self) -> Result<(), NewfsError> {
+        let [_, second, ..] = self.copies();
+        let (nseg, segment) = (self.nseg, self.segment);
+        if second.is_hole() { Err(NewfsError::OneSuperblock { nseg, segment }) } else { Ok(()) }
+    }
+
     /// Units of a segment.
     fn fsbpseg(&self) -> u64 {
         self.segment.checked_div(self.unit).unwrap_or(1).into()
@@ -122,7 +133,7 @@ impl Plan {
     /// Addresses of the superblock's copies.
     fn copies(&self) -> [Daddr; MAX_SUPERBLOCKS] {
         let mut copies = [Daddr(0); MAX_SUPERBLOCKS];
-        let interval = u64::from((self.nseg / 10).max(5));
+        let interval = u64::from(interval(self.nseg));
         for (i, copy) in (0u64..).zip(&mut copies) {
             let segment = i.saturating_mul(interval);
             let at = self.s0addr.saturating_add(segment.saturating_mul(self.fsbpseg()));

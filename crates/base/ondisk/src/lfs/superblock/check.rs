@@ -1,6 +1,6 @@
 //! The rules of a superblock.
 
-use super::{Fields, RawSb32, RawSb64, SIZE, is_copy};
+use super::{Fields, RawSb32, RawSb64, SIZE};
 use crate::lfs::{Daddr, LABEL_PAD, MAX_SUMMARY, SB_PAD, Version};
 use crate::num::{howmany, len64};
 use crate::{Corrupt, Endian, Rule, Structure};
@@ -31,7 +31,20 @@ pub(super) fn unit(f: &Fields, version: Version) -> u32 {
     if version == Version::V1 { 512 } else { f.fsize }
 }
 
-/// Checks everything that arithmetic relies on.
+/// The smallest segment: behind the copy of the superblock at its start, and in segment 0 behind the label, must be room
+/// for a summary and one block. A block that does not fit into an empty partial segment fits nowhere, and the log could
+/// not go past such a segment. Segment 0 of version 1 starts behind the label.
+pub(in crate::lfs) fn least_segment(version: Version, sumsize: u32, bsize: u32) -> u32 {
+    let label = if version == Version::V1 { 0 } else { LABEL_PAD };
+    label.saturating_add(SB_PAD).saturating_add(sumsize).saturating_add(bsize)
+}
+
+/// Segments from one copy of the superblock to the next, in a volume with so many as newfs made it.
+pub(in crate::lfs) fn interval(nseg: u32) -> u32 {
+    (nseg / 10).max(5)
+}
+
+/// Checks everything that arithmetic relies on, and every address that something is written to.
 ///
 /// # Errors
 /// The first rule that is broken.
@@ -73,12 +86,7 @@ fn per_block(f: &Fields, version: Version) -> Result<(), Corrupt> {
 
 fn segments(f: &Fields, version: Version) -> Result<(), Corrupt> {
     let unit = unit(f, version);
-    // The start of segment 0 may be label and superblock; behind them a block must fit.
-    let least = u64::from(LABEL_PAD)
-        .saturating_add(SB_PAD.into())
-        .saturating_add(f.sumsize.into())
-        .saturating_add(u64::from(f.bsize).saturating_mul(2));
-    within("lfs_ssize", f.ssize.into(), least, u32::MAX.into())?;
+    within("lfs_ssize", f.ssize.into(), least_segment(version, f.sumsize, f.bsize).into(), u32::MAX.into())?;
     multiple("lfs_ssize", f.ssize, unit)?;
     is("lfs_fsbpseg", f.fsbpseg.into(), u64::from(f.ssize.checked_div(unit).unwrap_or(0)))?;
     within("lfs_nseg", f.nseg.into(), 2, u32::MAX.into())?;
@@ -100,7 +108,15 @@ fn most(f: &Fields, version: Version) -> u64 {
 
 fn volume(f: &Fields, version: Version) -> Result<(), Corrupt> {
     let most = most(f, version);
-    within("lfs_s0addr", f.s0addr.0, 0, most)?;
+    let label = howmany(LABEL_PAD.into(), unit(f, version).into());
+    // newfs_lfs can put segment 0 further behind, and misplaces the copies of the superblock then.
+    let known = f.s0addr.0 == label || f.s0addr.0 == 0 && version != Version::V1;
+    need(
+        "lfs_s0addr",
+        f.s0addr.0,
+        known,
+        Rule::Words("which is neither the start of the volume nor behind the label"),
+    )?;
     let end = end_of_segments(f);
     let why = Rule::Words("which makes the segments end beyond the largest address");
     need("lfs_nseg", f.nseg, end <= most, why)?;
@@ -112,13 +128,24 @@ fn volume(f: &Fields, version: Version) -> Result<(), Corrupt> {
     within("lfs_serial", f.serial.0, 0, u64::MAX >> 1)
 }
 
+/// The copies of the superblock, the first two of which are written at every checkpoint: behind the label, then at the
+/// starts of segments, the same number of them apart. That number follows from the number of segments, unless NetBSD's
+/// resize_lfs has changed that: then further copies must bear it out.
 fn copies(f: &Fields, version: Version) -> Result<(), Corrupt> {
     let unit = u64::from(unit(f, version));
-    let [first, ..] = f.sboffs;
-    within("lfs_sboffs", first.0, howmany(LABEL_PAD.into(), unit), most(f, version))?;
-    let last = end_of_segments(f).saturating_sub(howmany(SB_PAD.into(), unit));
-    for copy in f.sboffs.iter().copied().filter(|at| is_copy(*at)) {
-        within("lfs_sboffs", copy.0, 0, last)?;
+    let [first, second, more @ ..] = f.sboffs;
+    is("lfs_sboffs", first.0, howmany(LABEL_PAD.into(), unit))?;
+    let apart = second.since(f.s0addr);
+    let step = apart.checked_div(f.fsbpseg.into()).unwrap_or(0);
+    let starts = second >= f.s0addr && apart.checked_rem(f.fsbpseg.into()) == Some(0);
+    let made = step == u64::from(interval(f.nseg));
+    let resized = step >= u64::from(interval(0)) && step < f.nseg.into() && more.iter().any(|at| !at.is_hole());
+    let why = Rule::Words("where no second copy of the superblock can be");
+    need("lfs_sboffs", second.0, starts && (made || resized) && step < f.nseg.into(), why)?;
+    for (i, copy) in (2u64..).zip(more).filter(|(_, at)| !at.is_hole()) {
+        let segments = i.saturating_mul(step);
+        is("lfs_sboffs", copy.0, f.s0addr.plus(segments.saturating_mul(f.fsbpseg.into())).0)?;
+        need("lfs_sboffs", copy.0, segments < f.nseg.into(), Rule::Words("which is behind the last segment"))?;
     }
     Ok(())
 }

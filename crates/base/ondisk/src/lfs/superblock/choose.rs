@@ -17,11 +17,15 @@ pub enum Copy {
     Second,
 }
 
-/// Why two whole superblocks do not belong together.
+/// In what two whole superblocks differ that must say the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unlike {
-    /// The field of the geometry in which they differ.
+    /// The field: of the geometry, or the place of the ifile.
     pub field: &'static str,
+    /// What the first has there.
+    pub first: u64,
+    /// What the second has.
+    pub second: u64,
 }
 
 /// What the two superblocks say.
@@ -34,7 +38,8 @@ pub enum Choice {
     /// Only this one is whole. Nothing verifies that what it refers to was durable: check that the ifile's inode is
     /// where it says before it is believed.
     Only(Copy, Corrupt),
-    /// Both are whole, but of different volumes: an old one was not overwritten. The first is that of the volume.
+    /// Both are whole, but of different volumes: one of them is damaged, or an old one was not overwritten. The first is
+    /// taken for that of the volume, and only to read: a wrong one leads a write to where something else is.
     Unlike(Unlike),
     /// Neither is whole.
     Neither(Corrupt, Corrupt),
@@ -67,14 +72,24 @@ pub fn choose(first: &Result<Superblock, Corrupt>, second: &Result<Superblock, C
         (Ok(_), Err(damage)) => Choice::Only(Copy::First, damage.clone()),
         (Err(damage), Ok(_)) => Choice::Only(Copy::Second, damage.clone()),
         (Ok(a), Ok(b)) => match unlike(a, b) {
-            Some(field) => Choice::Unlike(Unlike { field }),
+            Some(unlike) => Choice::Unlike(unlike),
             None => match age(a).cmp(&age(b)) {
                 std::cmp::Ordering::Less => Choice::Older(Copy::First),
                 std::cmp::Ordering::Greater => Choice::Older(Copy::Second),
-                std::cmp::Ordering::Equal => Choice::Equal,
+                std::cmp::Ordering::Equal => same_checkpoint(a, b),
             },
         },
     }
+}
+
+/// Superblocks of the same age stand for the same checkpoint, which has one ifile. Of those of version 1 that other
+/// systems write, two of a second are as old as each other.
+fn same_checkpoint(a: &Superblock, b: &Superblock) -> Choice {
+    let (first, second) = (a.fields.idaddr.0, b.fields.idaddr.0);
+    if first != second && a.has_serial() && b.has_serial() {
+        return Choice::Unlike(Unlike { field: "lfs_idaddr", first, second });
+    }
+    Choice::Equal
 }
 
 /// What grows from checkpoint to checkpoint (H2).
@@ -83,22 +98,24 @@ fn age(sb: &Superblock) -> u64 {
 }
 
 /// The first field of the geometry in which they differ.
-fn unlike(a: &Superblock, b: &Superblock) -> Option<&'static str> {
+fn unlike(a: &Superblock, b: &Superblock) -> Option<Unlike> {
     if (a.version, a.endian) != (b.version, b.endian) {
-        return Some("lfs_version");
+        let (first, second) = (a.version.number().into(), b.version.number().into());
+        return Some(Unlike { field: "lfs_version", first, second });
     }
     let (a, b) = (&a.fields, &b.fields);
     let fields = [
-        ("lfs_ident", a.ident == b.ident),
-        ("lfs_size", a.size == b.size),
-        ("lfs_ssize", a.ssize == b.ssize),
-        ("lfs_bsize", a.bsize == b.bsize),
-        ("lfs_fsize", a.fsize == b.fsize),
-        ("lfs_nseg", a.nseg == b.nseg),
-        ("lfs_s0addr", a.s0addr == b.s0addr),
-        ("lfs_sumsize", a.sumsize == b.sumsize),
-        ("lfs_ibsize", a.ibsize == b.ibsize),
-        ("lfs_sboffs", a.sboffs == b.sboffs),
+        ("lfs_ident", a.ident.into(), b.ident.into()),
+        ("lfs_size", a.size, b.size),
+        ("lfs_ssize", a.ssize.into(), b.ssize.into()),
+        ("lfs_bsize", a.bsize.into(), b.bsize.into()),
+        ("lfs_fsize", a.fsize.into(), b.fsize.into()),
+        ("lfs_nseg", a.nseg.into(), b.nseg.into()),
+        ("lfs_s0addr", a.s0addr.0, b.s0addr.0),
+        ("lfs_sumsize", a.sumsize.into(), b.sumsize.into()),
+        ("lfs_ibsize", a.ibsize.into(), b.ibsize.into()),
     ];
-    fields.into_iter().find(|(_, same)| !same).map(|(field, _)| field)
+    let copies = a.sboffs.iter().zip(&b.sboffs).map(|(a, b)| ("lfs_sboffs", a.0, b.0));
+    let mut all = fields.into_iter().chain(copies);
+    all.find(|(_, a, b)| a != b).map(|(field, first, second)| Unlike { field, first, second })
 }

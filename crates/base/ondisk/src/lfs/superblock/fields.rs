@@ -71,7 +71,7 @@ pub struct Fields {
     pub fsmnt: [u8; 90],
     /// Bit [`super::PF_CLEAN`].
     pub pflags: u16,
-    /// Units of summaries and inode blocks in dirty segments; 0 in version 1.
+    /// Units of summaries and inode blocks in dirty segments.
     pub dmeta: i32,
     /// Segments that `dsize` does not count.
     pub minfreeseg: u32,

@@ -1,8 +1,8 @@
 //! The superblock of LFS: the parameters of the volume, and the checkpoint that it stands for.
 //!
-//! B1. A [`Superblock`] exists only if its geometry is consistent and its addresses lie inside: every later shift,
-//!     division and sum relies on it. Counts (free space, clean segments) may be wrong after a crash and are not
-//!     judged here.
+//! B1. A [`Superblock`] exists only if its geometry is consistent and its addresses are what the format says: every
+//!     later shift, division and sum relies on it, and a superblock is written to where `sboffs` says, over whatever is
+//!     there. Counts (free space, clean segments) may be wrong after a crash and are not judged here.
 //! B2. Bytes without a meaning here are written back as they were read; encoding sets the checksum.
 //! B3. OrdoFS stores a serial number in version 1, too, where the format has unused bytes: at version 2's places of
 //!     serial number and identity, which holds a checksum there. Whatever other system writes the superblock keeps both
@@ -14,13 +14,14 @@ mod choose;
 mod fields;
 mod raw;
 
+pub(super) use check::{interval, least_segment};
 pub use choose::{Choice, Copy, Unlike, choose};
 pub use fields::Fields;
 pub use raw::{RawSb32, RawSb64};
 
-use super::{Daddr, Geometry, SB_PAD, Version, cksum};
+use super::{Geometry, LABEL_PAD, SB_PAD, Version, cksum};
 use crate::num::index;
-use crate::{Corrupt, Endian, Rule, Structure};
+use crate::{ByteOff, Corrupt, Endian, Rule, Structure};
 
 /// With 32-bit addresses, versions 1 and 2.
 pub const MAGIC: u32 = 0x0007_0162;
@@ -85,6 +86,22 @@ impl Superblock {
             return Err(Corrupt::new(Structure::Superblock, "lfs_cksum", stored, Rule::IsHex(right)));
         }
         Ok(sb)
+    }
+
+    /// Decodes the superblock that was read from `at`, which must be one of the two that follow the checkpoints. A
+    /// further copy is as newfs left it: a mount that took it for the second would begin with an empty volume.
+    ///
+    /// # Errors
+    /// The first rule that it breaks; it says itself that it lies elsewhere.
+    pub fn decode_at(bytes: &[u8], at: ByteOff) -> Result<Superblock, Corrupt> {
+        let sb = Superblock::decode(bytes)?;
+        let g = sb.geometry();
+        if sb.fields.sboffs.iter().take(2).any(|copy| g.byte(*copy) == at) {
+            return Ok(sb);
+        }
+        let [_, second, ..] = sb.fields.sboffs;
+        let why = Rule::Words("while this copy lies elsewhere");
+        Err(Corrupt::new(Structure::Superblock, "lfs_sboffs", second.0, why))
     }
 
     /// Like [`Superblock::decode`], without checking the checksum: kernels mount such a volume.
@@ -188,11 +205,21 @@ impl Superblock {
         self.fields.pflags = if clean { rest | PF_CLEAN } else { rest };
     }
 
-    /// The byte at which a reader must look for this copy of the superblock: not where it found it, if fragments are
-    /// large.
-    pub fn primary(&self) -> crate::ByteOff {
-        let [first, ..] = self.fields.sboffs;
-        self.geometry().byte(first)
+    /// Where the second superblock is by the sizes that a damaged first one still has. They may be what is damaged, so
+    /// what is there must be checked like any other.
+    pub fn second_of_damaged(bytes: &[u8]) -> Option<ByteOff> {
+        let Magic { wide, endian } = recognise(bytes)?;
+        let (fsize, fsbpseg, nseg, s0addr) = if wide {
+            let raw = RawSb64::load(bytes, endian)?;
+            (raw.fsize, raw.fsbpseg, raw.nseg, u64::try_from(raw.s0addr).ok()?)
+        } else {
+            let raw = RawSb32::load(bytes, endian)?;
+            let v1 = raw.version == Version::V1.number();
+            let s0addr = if v1 { LABEL_PAD / 512 } else { u32::try_from(raw.s0addr).ok()? };
+            (if v1 { 512 } else { raw.fsize }, raw.fsbpseg, raw.nseg, s0addr.into())
+        };
+        let segments = u64::from(check::interval(nseg)).checked_mul(fsbpseg.into())?;
+        segments.checked_add(s0addr)?.checked_mul(fsize.into()).map(ByteOff)
     }
 }
 
@@ -230,11 +257,6 @@ fn to_version_1(raw: &mut RawSb32, before: &RawSb32, f: &Fields) {
     } else {
         raw.ident = serial_sum(raw);
     }
-}
-
-/// `true` if a superblock could be at this address: used for `sboffs`.
-fn is_copy(at: Daddr) -> bool {
-    !at.is_hole()
 }
 
 #[cfg(test)]

@@ -26,6 +26,14 @@ fn cleaner(built: &mut Built, change: impl FnOnce(&mut CleanerInfo)) {
 const OF_THE_LOG: &[Case] = &[
     ("SuperblockUnusable", |b| b.bytes[8192 + 20] ^= 1),
     ("SuperblockUnusable", |b| b.bytes[8192] ^= 1),
+    ("SuperblockUnusable", |b| b.superblock(0, |sb| sb.fields.sboffs[1] = Daddr(2))),
+    ("SuperblockUnusable", |b| b.superblock(0, |sb| sb.fields.sboffs[1] = Daddr(110))),
+    // In all copies, which nothing but the rule of the format contradicts.
+    ("SuperblockUnusable", |b| {
+        for copy in (0..10).filter(|copy| !b.g.sboffs[*copy].is_hole()) {
+            b.superblock(copy, |sb| sb.fields.sboffs[1] = Daddr(2));
+        }
+    }),
     ("SuperblockField", |b| b.superblock(1, |sb| sb.fields.dsize -= 1)),
     ("SuperblocksDiffer", |b| b.superblock(1, |sb| sb.fields.serial = Serial(1))),
     ("IfileLost", |b| b.superblocks(|sb| sb.fields.idaddr = Daddr(60))),
@@ -43,6 +51,10 @@ const OF_THE_LOG: &[Case] = &[
     ("InodeNotThere", |b| b.change_entry(3, |entry| entry.daddr = Daddr(5_000))),
     ("Generation", |b| b.change_inode(3, |inode| inode.gen_ = 9)),
     ("MapEntry", |b| b.change_entry(20, |entry| entry.version = 0)),
+    ("MapEntry", |b| {
+        let (at, _) = b.entry(0);
+        b.bytes[at + 4..at + 8].fill(0xff);
+    }),
     ("Orphan", |b| {
         b.change_entry(3, |entry| entry.nextfree = NextFree::Orphan);
         b.change_inode(3, |inode| inode.nlink = 0);

@@ -133,13 +133,35 @@ fn full_volume_is_not_overwritten() {
     let mut built = Built::filled();
     let current = built.segment(built.sb.fields.offset);
     for n in (0..built.g.nseg).filter(|n| *n != current) {
-        built.change_usage(n, |usage| usage.flags = usage.flags.with(SegFlags::DIRTY));
+        // What cannot be read is not written either, even if nothing in it is alive.
+        built.change_usage(n, |usage| usage.flags = usage.flags.with(SegFlags::DIRTY).with(SegFlags::ERROR));
     }
     let disk = built.disk();
     let report = run(&disk, Mode::Repair);
     assert!(report.refused.is_some(), "{}", common::told(&report));
     assert!(report.findings.iter().any(|found| found.finding.name() == "NoCleanSegment"));
     assert!(disk.to_vec() == built.bytes, "it was written to");
+}
+
+/// The log has gone round: all segments are dirty, and in most of them nothing is alive.
+#[test]
+fn dirty_segments_without_anything_alive_take_repairs() {
+    let mut built = dirty();
+    let tail = built.append(SumFlags::default(), true, &[file(3, b"later")]);
+    for n in 0..built.g.nseg {
+        built.change_usage(n, |usage| usage.flags = usage.flags.with(SegFlags::DIRTY));
+    }
+    let before = built.bytes.clone();
+    let disk = built.disk();
+    let report = run(&disk, Mode::Preen);
+    assert_eq!(report.exit_code(), 1, "{}", common::told(&report));
+    let after = run(&disk, Mode::Check);
+    assert_eq!(after.exit_code(), 0, "{}", common::told(&after));
+    let repaired = Built::of(&disk);
+    let (place, later) = repaired.inode(3);
+    assert_eq!(later.size, 5, "at byte {place}");
+    // What the checkpoint leads to, and what was rolled forward, is where it was: a repair that is cut needs it.
+    assert!(disk.to_vec()[16384..tail + 1024] == before[16384..tail + 1024], "what the log has was overwritten");
 }
 
 /// A repair that ends at its `nth` write; `false` if it made fewer.

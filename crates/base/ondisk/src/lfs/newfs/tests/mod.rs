@@ -96,8 +96,16 @@ fn options_that_cannot_be_are_refused_by_name() {
     assert_eq!(refused(NewfsOptions { ibsize: Some(512), ..base.clone() }), ibsize);
     let ibsize = InodeBlock { ibsize: 1024, least: 4096, most: 4096 };
     assert_eq!(refused(NewfsOptions { version: Version::V1, ibsize: Some(1024), ..base.clone() }), ibsize);
-    let segment = Segment { segment: 16384, least: 25600, fragment: 1024 };
+    let segment = Segment { segment: 16384, least: 21504, fragment: 1024 };
     assert_eq!(refused(NewfsOptions { segment: Some(16384), ..base.clone() }), segment);
+    assert!(NewfsOptions { segment: Some(21504), ..base.clone() }.superblock().is_ok());
+    // No label in the first segment.
+    let segment = Segment { segment: 8192, least: 13312, fragment: 1024 };
+    assert_eq!(refused(NewfsOptions { version: Version::V1, segment: Some(8192), ..base.clone() }), segment);
+    let one = OneSuperblock { nseg: 8, segment: 1 << 18 };
+    let short = NewfsOptions { segment: Some(1 << 18), minfreeseg: Some(1), resvseg: Some(1), ..base.clone() };
+    let short = NewfsOptions { device_bytes: 9 << 18, block: Some(8192), fragment: Some(8192), ..short };
+    assert_eq!(refused(short), one);
     assert_eq!(refused(NewfsOptions { minfree: 100, ..base.clone() }), MinFree(100));
     let few = TooFew { nseg: 255, segment: 1 << 20, least: 400 };
     assert_eq!(refused(NewfsOptions { minfreeseg: Some(100), ..base.clone() }), few);
@@ -229,8 +237,7 @@ fn new_volume_has_every_identity_of_the_format() {
             assert_eq!(*usage, usage.marked());
         }
         let totals = g.totals(usage.iter().copied(), f.offset);
-        let dmeta = if g.version == Version::V1 { 0 } else { totals.dmeta };
-        assert_eq!((totals.avail, dmeta, totals.clean), (f.avail, f.dmeta.into(), f.nclean), "{of:?}");
+        assert_eq!((totals.avail, totals.dmeta, totals.clean), (f.avail, f.dmeta.into(), f.nclean), "{of:?}");
         assert!((totals.bfree_least..=totals.bfree_most).contains(&f.bfree), "{of:?}");
         let info = CleanerInfo::decode(v.ifile_block(&ifile, Lbn(0)), g.version, g.endian).unwrap();
         assert_eq!((info.clean + info.dirty, info.clean), (g.nseg, f.nclean));
