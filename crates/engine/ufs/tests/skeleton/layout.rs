@@ -40,6 +40,7 @@ impl Append {
             encoding: Encoding { dialect: Dialect::NetBsd, ..Encoding::from(&log.g) },
             dir_format: log.g.dir_format(),
             maxfilesize: LARGEST,
+            volume: u64::MAX,
             inodes: 1 << 20,
             maxcontig: 1,
             keeps_depth: false,
