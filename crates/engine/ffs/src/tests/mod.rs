@@ -420,7 +420,8 @@ fn attributes_grow_in_place_then_move_and_go() {
         *other.last_mut().unwrap() ^= 1;
         set(&other).unwrap();
         assert_eq!(file.inode.dinode().extb, at);
-        let rights = ffs.set_attributes(bench.op, &SOMEBODY, &file.inode, &area(60), Some(0o640));
+        let same = area(60);
+        let rights = ffs.set_attributes(bench.op, &SOMEBODY, &file.inode, &same, Some(0o640));
         bench.rt.block_on(rights).unwrap();
         assert_ne!(file.inode.dinode().extb, at);
         assert_eq!(file.inode.dinode().mode & 0o777, 0o640);
