@@ -217,6 +217,23 @@ fn the_room_of_the_papers_on_soft_updates_stays_small() {
     check(&wrong);
 }
 
+/// Where bytes of a disk become numbers, a number may be any, and the sum of two of them, too: clippy allows there only
+/// arithmetic that says what becomes of it. `ondisk` has this for the whole crate.
+#[test]
+fn what_reads_numbers_from_a_disk_computes_nothing_unchecked() {
+    const LINT: &str = "#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]";
+    const FOLDERS: [&str; 4] = ["crates/logs/", "crates/engine/", "crates/judges/fsck/", "crates/judges/rescue/"];
+    let reads = |line: &String| ["FromBytes", "from_le_bytes", "from_be_bytes"].iter().any(|word| line.contains(word));
+    let mut wrong = Vec::new();
+    for file in tree().iter().filter(|file| file.is_production()) {
+        let is_of_disks = FOLDERS.iter().any(|folder| file.path.starts_with(folder));
+        if is_of_disks && file.production().iter().any(reads) && !file.lines.iter().any(|line| line == LINT) {
+            wrong.push(format!("{}: it reads numbers from bytes; begin it with {LINT}", file.path));
+        }
+    }
+    check(&wrong);
+}
+
 #[test]
 fn modules_have_heads_and_stand_apart_from_tests() {
     let mut wrong = Vec::new();

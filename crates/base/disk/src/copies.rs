@@ -1,6 +1,6 @@
 //! What a disk learns that keeps copies of blocks for a journal above it.
 
-use crate::{DiskError, DiskOff};
+use crate::{ByteRange, DiskError, DiskOff};
 use std::future::Future;
 use std::pin::Pin;
 
@@ -29,8 +29,8 @@ pub enum Homeward {
 /// A disk below a journal that keeps the journal's blocks as copies of the blocks at home. The journal tells it what
 /// only the journal knows.
 pub trait KeepsCopies {
-    /// A transaction is durable. What it says of `revoked` places (address and bytes) came before its blocks.
-    fn committed(&self, seq: u64, stored: &[Stored], revoked: &[(DiskOff, u64)]);
+    /// A transaction is durable. What it says of `revoked` places came before its blocks.
+    fn committed(&self, seq: u64, stored: &[Stored], revoked: &[ByteRange]);
 
     /// Makes durable what the disk knows of the transactions so far: called before the journal drops the first of them.
     fn settle(&self) -> Pin<Box<dyn Future<Output = Result<(), DiskError>>>>;

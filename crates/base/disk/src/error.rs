@@ -73,6 +73,9 @@ pub enum Cause {
         /// The size in bytes when it was opened.
         size: u64,
     },
+    /// A write was answered with no byte written, and no error: the system does not say why.
+    #[error("the system wrote no byte, and gave no reason")]
+    Nothing,
     /// The server of a network block device was given up.
     #[error(transparent)]
     Server(#[from] NbdGone),
@@ -123,7 +126,9 @@ impl DiskError {
                 Errno::NODEV.raw_os_error()
             }
             Cause::Unsupported => Errno::OPNOTSUPP.raw_os_error(),
-            Cause::OutOfRange { .. } | Cause::Unaligned { .. } | Cause::Rot => Errno::IO.raw_os_error(),
+            Cause::OutOfRange { .. } | Cause::Unaligned { .. } | Cause::Nothing | Cause::Rot => {
+                Errno::IO.raw_os_error()
+            }
         }
     }
 }

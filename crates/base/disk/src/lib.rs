@@ -35,7 +35,9 @@ mod tests;
 pub use block::{Block, Image, SECTOR};
 pub use copies::{Homeward, KeepsCopies, Stored};
 pub use counted::{Counted, Requests};
-pub use device::{Disk, DiskFuture, DiskInfo, DiskOff, Extent, Kind, ReadPart, Tag, WritePart, read_len, write_len};
+pub use device::{
+    ByteRange, Disk, DiskFuture, DiskInfo, DiskOff, Extent, Kind, ReadPart, Tag, WritePart, read_len, write_len,
+};
 pub use error::{Cause, DiskError, DiskOp, OpenError};
 pub use faulty::{Effect, Fault, FaultPlan, Faulty, Injected};
 pub use file::{EngineChoice, FileDisk, FileOptions};

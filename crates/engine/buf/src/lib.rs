@@ -72,9 +72,9 @@ pub use options::{BufCounts, CacheOptions, Habits, Syncer};
 pub use ordo_disk::Kind as Role;
 pub use promises::{CrashLeaves, Durable, Promises};
 pub use scheme::Scheme;
-pub use step::{CallKind, Fields, Gone, Op, Run, Slot, Step};
+pub use step::{CallKind, Fields, Gone, Op, Run, Slot, Step, With};
 pub use ticket::{Freed, Ledger, Ticket, TicketEvent, Watch};
-pub use undo::{Pointers, Undo};
+pub use undo::{OldAttributes, Pointers, Undo};
 pub use wrapper::Wrapper;
 
 /// A boxed future of this thread.

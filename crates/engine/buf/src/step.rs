@@ -1,6 +1,6 @@
 //! Steps: what the engine has just changed in memory, one value for each change.
 
-use crate::{BufRef, Role, Ticket};
+use crate::{BufRef, OldAttributes, Role, Ticket};
 use ordo_ondisk::{FragNo, Ino, Lbn};
 
 /// The kind of a call, for throttling, logical records and traces.
@@ -99,6 +99,17 @@ impl std::fmt::Debug for Slot<'_> {
             Slot::ExtAttr(_, i) => write!(f, "attributes[{i}]"),
         }
     }
+}
+
+/// What changes in an inode together with a pointer, as it was before: an image without the new pointer has it so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum With<'a> {
+    /// Nothing that an image without the pointer must not have.
+    Nothing,
+    /// The size of the file, which grew from so many bytes.
+    Size(u64),
+    /// The attributes: all their pointers change at once, and with them what they are read together with.
+    Attributes(&'a OldAttributes),
 }
 
 /// Which fields of an inode changed; for link counts and sizes also what that means for the order.
@@ -203,9 +214,8 @@ pub enum Step<'a> {
         block: &'a BufRef,
         /// The buf of the map that gave the fragments, on a layout with maps: a cylinder group.
         map: Option<&'a BufRef>,
-        /// Size of the file before, in bytes, if it grew with this pointer. For a pointer to attributes, the size of
-        /// the attributes before: all their pointers change at once.
-        size_before: Option<u64>,
+        /// What changed in the inode together with this pointer.
+        with: With<'a>,
         /// Frees the old fragments, if the block moved. For attributes the first pointer carries the whole old area,
         /// one run per pointer in order.
         freed: Option<Ticket>,

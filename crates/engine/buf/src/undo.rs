@@ -33,6 +33,22 @@ pub struct Pointers<'a> {
     pub back: &'a [(u8, FragNo)],
     /// The size of the file at most, in bytes; what lies beyond is not in the image either.
     pub size: u64,
-    /// The pointers to the attributes, and their size in bytes.
-    pub attributes: Option<([FragNo; 2], u64)>,
+    /// The attributes, and what goes with them.
+    pub attributes: Option<OldAttributes>,
+}
+
+/// The attributes of an inode before a change, and the fields that a list of access rights is read together with. They
+/// go back together: with the new mode or owner, the entries of the old list would grant what neither list granted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OldAttributes {
+    /// The pointers.
+    pub at: [FragNo; 2],
+    /// The size of the area, in bytes.
+    pub size: u32,
+    /// The mode.
+    pub mode: u16,
+    /// The owner.
+    pub uid: u32,
+    /// The group.
+    pub gid: u32,
 }

@@ -4,17 +4,21 @@
 //!     which are durable before the inode points to them. Otherwise a torn write over the old area could leave records
 //!     that run into each other, and an area durable before its larger size a record that runs beyond it.
 //! E2. Zeroes follow the last record; every system takes them for the end. The area is freed with its last record.
-//! E3. If there is no room for new blocks, and the area does not grow, the old blocks are overwritten after all.
-//!     Otherwise no attribute could be removed on a full volume.
+//! E3. An area that does not grow may take its new blocks from the reserve: its old ones are free soon. Otherwise no
+//!     attribute could be removed on a full volume.
+//! E4. A list of access rights is read together with the mode, which has its mask. Both change in one change of the
+//!     inode, and the old list is not overwritten. Otherwise a crash leaves the new mode with the old entries, or the
+//!     reverse: a mask that is wider than the list it belongs to was meant for grants rights that neither list has.
+//!     That holds for a mode that changed a moment before, and is not on the disk yet, too.
 
 use crate::alloc::Taken;
 use crate::cut::Runs;
 use crate::{Ffs, corrupt};
-use ordo_buf::{BufRef, Fields, Freed, Key, Op, Role, Run, Slot, Step, Want};
+use ordo_buf::{BufRef, Fields, Freed, Key, OldAttributes, Op, Role, Run, Slot, Step, Want, With};
 use ordo_disk::SECTOR;
-use ordo_ondisk::{FragNo, Geometry, extattr};
+use ordo_ondisk::{Dinode, FragNo, Geometry, extattr};
 use ordo_ufs::Inode;
-use ordo_vfs::{Caller, Error, Refusal, Result};
+use ordo_vfs::{Caller, Refusal, Result};
 
 /// Blocks of an area.
 const BLOCKS: usize = 2;
@@ -55,7 +59,14 @@ impl Ffs {
         self.cache.read(Want { key, role: Role::ExtAttr, addr: self.addr(run.at), len }).await
     }
 
-    pub(crate) async fn set_attributes(&self, op: Op, who: &Caller, inode: &Inode, area: &[u8]) -> Result<()> {
+    pub(crate) async fn set_attributes(
+        &self,
+        op: Op,
+        who: &Caller,
+        inode: &Inode,
+        area: &[u8],
+        rights: Option<u16>,
+    ) -> Result<()> {
         if !self.extattr {
             return Err(Refusal::NotSupported.into());
         }
@@ -68,20 +79,17 @@ impl Ffs {
             *run = self.area_run(inode, k)?;
         }
         if area.is_empty() {
-            return self.free_area(op, inode).await;
+            return self.free_area(op, inode, rights).await;
         }
         let fits = area.len() <= inode.dinode().extsize as usize;
-        if fits && self.sectors_changed(inode, &old, area).await? <= 1 {
+        if fits && rights.is_none() && self.sectors_changed(inode, &old, area).await? <= 1 {
             return self.rewrite_area(op, inode, &old, area).await;
         }
         let before: u32 = old.iter().flatten().map(|run| run.frags).sum();
         let after: u32 = (0..BLOCKS).map(|k| self.area_frags(area.len() as u32, k)).sum();
         let more = self.sectors(after.saturating_sub(before));
         let _hold = self.quotas.reserve_for(who, inode, more, self.now())?;
-        match self.replace_area(op, who, inode, &old, area).await {
-            Err(Error::Refused(Refusal::NoSpace)) if fits => self.rewrite_area(op, inode, &old, area).await,
-            outcome => outcome,
-        }
+        self.replace_area(op, who.privileged || fits, inode, &old, area, rights).await
     }
 
     /// How many sectors of the stored area differ from the new one (E1).
@@ -104,7 +112,7 @@ impl Ffs {
     }
 
     /// Frees the area, which has lost its last record (E2).
-    async fn free_area(&self, op: Op, inode: &Inode) -> Result<()> {
+    async fn free_area(&self, op: Op, inode: &Inode, rights: Option<u16>) -> Result<()> {
         let (ino, mut gone) = (inode.ino(), Runs::default());
         self.count_attributes(inode, &mut gone)?;
         if gone.frags == 0 && inode.dinode().extsize == 0 {
@@ -115,6 +123,7 @@ impl Ffs {
             let mut dinode = inode.dinode_mut();
             dinode.blocks = dinode.blocks.saturating_sub(self.sectors(gone.frags));
             (dinode.extb, dinode.extsize) = ([FragNo::HOLE; BLOCKS], 0);
+            set_rights(&mut dinode, rights);
         }
         let at = self.store(inode).await?;
         if gone.frags > 0 {
@@ -141,13 +150,14 @@ impl Ffs {
     async fn replace_area(
         &self,
         op: Op,
-        who: &Caller,
+        privileged: bool,
         inode: &Inode,
         old: &[Option<Run>; BLOCKS],
         area: &[u8],
+        rights: Option<u16>,
     ) -> Result<()> {
         let mut taken = Vec::with_capacity(BLOCKS);
-        let mut outcome = self.take_area(op, who, inode, area, &mut taken).await;
+        let mut outcome = self.take_area(op, privileged, inode, area, &mut taken).await;
         let mut blocks = Vec::with_capacity(BLOCKS);
         if outcome.is_ok() {
             outcome = self.fill_area(op, inode, area, &taken, &mut blocks).await;
@@ -162,7 +172,11 @@ impl Ffs {
             return Err(error);
         }
         let (ino, none) = (inode.ino(), Run { at: FragNo::HOLE, frags: 0 });
-        let size_before = Some(u64::from(inode.dinode().extsize));
+        let attributes = {
+            let dinode = inode.dinode();
+            let (mode, uid, gid) = (dinode.mode, dinode.uid, dinode.gid);
+            OldAttributes { at: dinode.extb, size: dinode.extsize, mode, uid, gid }
+        };
         let before: u32 = old.iter().flatten().map(|run| run.frags).sum();
         let after: u32 = taken.iter().map(|taken| taken.run.frags).sum();
         {
@@ -172,6 +186,7 @@ impl Ffs {
             for k in 0..BLOCKS {
                 dinode.extb[k] = taken.get(k).map_or(FragNo::HOLE, |taken| taken.run.at);
             }
+            set_rights(&mut dinode, rights);
         }
         // A block that the new area does not have must not be written later: another file may own its place by then.
         for k in taken.len()..BLOCKS {
@@ -184,21 +199,28 @@ impl Ffs {
             let freed = (!runs.is_empty()).then(|| self.cache.ledger().issue(Freed::Blocks { ino, runs }));
             let (lbn, slot) = (Geometry::extattr_lbn(k), Slot::ExtAttr(&at, k as u8));
             let (old, new, cg, role) = (old[k].unwrap_or(none), taken.run, &taken.group, Role::ExtAttr);
-            let step =
-                Step::BlockAllocated { ino, lbn, role, slot, old, new, block, map: Some(cg), size_before, freed };
+            let with = With::Attributes(&attributes);
+            let step = Step::BlockAllocated { ino, lbn, role, slot, old, new, block, map: Some(cg), with, freed };
             self.report(op, step).await?;
         }
         self.report(op, Step::InodeChanged { ino, inode: &at, fields: Fields::Size }).await
     }
 
-    async fn take_area(&self, op: Op, who: &Caller, inode: &Inode, area: &[u8], taken: &mut Vec<Taken>) -> Result<()> {
+    async fn take_area(
+        &self,
+        op: Op,
+        privileged: bool,
+        inode: &Inode,
+        area: &[u8],
+        taken: &mut Vec<Taken>,
+    ) -> Result<()> {
         let home = self.g.ino_to_cg(inode.ino());
         for k in 0..area.len().div_ceil(self.g.bsize as usize) {
             let pref = match taken.last() {
                 Some(before) => before.run.at.plus(self.g.frag),
                 None => self.g.cgdata(home),
             };
-            let one = self.alloc(who.privileged, home, pref, self.area_frags(area.len() as u32, k)).await?;
+            let one = self.alloc(privileged, home, pref, self.area_frags(area.len() as u32, k)).await?;
             let (old, new, cg) = (Run { at: FragNo::HOLE, frags: 0 }, one.run, one.group.clone());
             taken.push(one);
             let lbn = Geometry::extattr_lbn(k);
@@ -242,6 +264,13 @@ impl Ffs {
                 self.cache.discard_key(Key::File(inode.ino(), Geometry::extattr_lbn(k)));
             }
         }
+    }
+}
+
+/// E4.
+fn set_rights(dinode: &mut Dinode, rights: Option<u16>) {
+    if let Some(rights) = rights {
+        dinode.mode = dinode.mode & !0o777 | rights & 0o777;
     }
 }
 

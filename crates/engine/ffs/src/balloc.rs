@@ -13,7 +13,7 @@ use crate::Ffs;
 use crate::alloc::Taken;
 use crate::blkpref::ToPlace;
 use crate::map::{Walk, role};
-use ordo_buf::{BufRef, Fields, Freed, Key, Op, Role, Run, Slot, Step};
+use ordo_buf::{BufRef, Fields, Freed, Key, Op, Role, Run, Slot, Step, With};
 use ordo_disk::DiskOff;
 use ordo_ondisk::dinode::mode;
 use ordo_ondisk::{BlockPath, FragNo, Lbn, Root};
@@ -295,11 +295,11 @@ impl Ffs {
         };
         let slot = Slot::Inode(&at, i as u8);
         let (new, cg) = (taken.run, &taken.group);
-        let grown = (size > size_before).then_some(size_before);
-        let step =
-            Step::BlockAllocated { ino, lbn, role, slot, old, new, block, map: Some(cg), size_before: grown, freed };
+        let grows = size > size_before;
+        let with = if grows { With::Size(size_before) } else { With::Nothing };
+        let step = Step::BlockAllocated { ino, lbn, role, slot, old, new, block, map: Some(cg), with, freed };
         self.report(w.op, step).await?;
-        if grown.is_some() {
+        if grows {
             let fields = size_field(w.inode);
             self.report(w.op, Step::InodeChanged { ino, inode: &at, fields }).await?;
         }
@@ -410,7 +410,7 @@ impl Ffs {
             new,
             block,
             map: Some(cg),
-            size_before: None,
+            with: With::Nothing,
             freed: None,
         };
         self.report(w.op, step).await
@@ -446,9 +446,8 @@ impl Ffs {
         let (Root::Indirect(i), Some(block)) = (path.root, &top.block) else { return Ok(()) };
         let (lbn, role, slot) = (top.lbn, top.role, Slot::Inode(&at, 12 + i as u8));
         let (old, new, cg) = (NOTHING, top.taken.run, &top.taken.group);
-        let size_before = grows.then_some(size_before);
-        let step =
-            Step::BlockAllocated { ino, lbn, role, slot, old, new, block, map: Some(cg), size_before, freed: None };
+        let with = if grows { With::Size(size_before) } else { With::Nothing };
+        let step = Step::BlockAllocated { ino, lbn, role, slot, old, new, block, map: Some(cg), with, freed: None };
         self.report(w.op, step).await?;
         if grows {
             self.report(w.op, Step::InodeChanged { ino, inode: &at, fields }).await?;

@@ -7,7 +7,7 @@ use crate::alloc::Rehash;
 use crate::blkpref::ToPlace;
 use crate::cg::{find_cluster, mark};
 use crate::map::role;
-use ordo_buf::{BufRef, Freed, Key, Op, Run, Slot, Step};
+use ordo_buf::{BufRef, Freed, Key, Op, Run, Slot, Step, With};
 use ordo_ondisk::{CgFrag, FragNo, Lbn, Root};
 use ordo_ufs::Inode;
 use ordo_vfs::{Refusal, Result};
@@ -202,8 +202,18 @@ impl Ffs {
             let lbn = Lbn((row.first + i as u64) as i64);
             let freed = Some(self.cache.ledger().issue(Freed::Blocks { ino, runs: vec![(*old, frags)] }));
             let (old, new) = (Run { at: *old, frags }, Run { at: place(i), frags });
-            let step =
-                Step::BlockAllocated { ino, lbn, role, slot, old, new, block, map: Some(cg), size_before: None, freed };
+            let step = Step::BlockAllocated {
+                ino,
+                lbn,
+                role,
+                slot,
+                old,
+                new,
+                block,
+                map: Some(cg),
+                with: With::Nothing,
+                freed,
+            };
             self.report(op, step).await?;
         }
         Ok(())

@@ -6,12 +6,14 @@
 //!     cleared, and its contents stay as they are.
 //! T3. Everything that will be freed was read and checked before the first pointer is cleared. The bufs of what was cut
 //!     off are discarded before the step is reported: one written later could overwrite the next owner's data.
+//! T4. What a call frees it frees once ([`Once`]), whatever the pointers say.
 
 use crate::Ffs;
 use crate::balloc::size_field;
+use crate::map::twice;
 use ordo_buf::{BufRef, Fields, Freed, Gone, Key, Op, Run, Step};
 use ordo_ondisk::{FragNo, Lbn};
-use ordo_ufs::Inode;
+use ordo_ufs::{Inode, Once};
 use ordo_vfs::Result;
 
 /// Runs of fragments to be freed.
@@ -76,13 +78,24 @@ impl Ffs {
 
     /// Cuts off the last piece within blocks `from..to` of a file, which indirect blocks lead to (`from` is at least
     /// 12). Returns the lowest block that the piece could have had: all from there on are done. `None` when there was
-    /// nothing.
-    pub(crate) async fn cut_piece(&self, op: Op, inode: &Inode, from: u64, to: u64, why: Why) -> Result<Option<u64>> {
+    /// nothing. `met`: what the call has freed of the file before (T4).
+    pub(crate) async fn cut_piece(
+        &self,
+        op: Op,
+        inode: &Inode,
+        from: u64,
+        to: u64,
+        why: Why,
+        met: &mut Once,
+    ) -> Result<Option<u64>> {
         let Some((root, mut way)) = self.last_way(inode, from, to).await? else { return Ok(None) };
         let Some(end) = way.last() else { return Ok(None) };
         let lowest = end.base.max(from);
         let (mut gone, mut keys) = (Runs::default(), Vec::new());
         let cut = self.plan(inode, root, &mut way, from, to, &mut gone, &mut keys)?;
+        if let Some((_, run)) = gone.blocks.iter().find(|(_, run)| !met.add(run.at.0, run.frags.into())) {
+            return Err(twice(inode.ino(), run.at));
+        }
         let sectors = self.sectors(gone.frags);
         let rest = self.rest_of(inode, lowest).saturating_mul(self.g.bsize.into());
         let shrunk = |size: u64| match why {
@@ -166,6 +179,9 @@ impl Ffs {
             let (first, last) = self.indexes(end, from, to);
             for i in first..last {
                 let at = self.pointer(&end.block, i);
+                if way.iter().any(|above| above.at == at) {
+                    return Err(twice(ino, at));
+                }
                 if !at.is_hole() {
                     let lbn = Lbn((end.base + u64::from(i)) as i64);
                     self.add_run(gone, lbn, self.sane(ino, lbn, at, self.g.frag)?, self.g.frag);
@@ -227,6 +243,9 @@ impl Ffs {
                 let (level, at) = (node.level - 1, self.pointer(&node.block, i));
                 let name = self.g.indirect_child(node.name, node.level, i);
                 let base = node.base + u64::from(i) * self.g.span(node.level);
+                if way.iter().any(|above| above.at == at) {
+                    return Err(twice(inode.ino(), at));
+                }
                 let child = self.node(inode, name, at, base, level, i).await?;
                 way.push(child);
             }

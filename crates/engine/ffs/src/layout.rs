@@ -134,8 +134,15 @@ impl Layout for Ffs {
         self.attributes(inode).await
     }
 
-    async fn set_attributes(&self, op: Op, who: &Caller, inode: &Inode, area: &[u8]) -> Result<()> {
-        self.set_attributes(op, who, inode, area).await
+    async fn set_attributes(
+        &self,
+        op: Op,
+        who: &Caller,
+        inode: &Inode,
+        area: &[u8],
+        rights: Option<u16>,
+    ) -> Result<()> {
+        self.set_attributes(op, who, inode, area, rights).await
     }
 
     async fn release(&self, op: Op, inode: &Inode) -> Result<()> {

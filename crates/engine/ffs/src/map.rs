@@ -4,6 +4,7 @@
 //!     damaged one would otherwise read, or overwrite, another file or the maps.
 //! P2. Data that lies across the border of two blocks is read, as every kernel reads it, and never grown or freed: the
 //!     maps would become wrong. `fsck -y` moves it to a place within one block.
+//! P3. No pointer leads back to a block of pointers above it: a block that names itself would be a file without end.
 
 use crate::{Ffs, corrupt};
 use ordo_buf::{BufRef, Key, Role, Run, Want};
@@ -52,6 +53,14 @@ fn wild(g: &Geometry, ino: Ino, lbn: Lbn, to: FragNo, frags: u32) -> Error {
         "inode {}: the pointer to block {} leads to fragment {}, which is no data block",
         ino.0, lbn.0, to.0
     ))
+}
+
+/// Two pointers of a file lead to the same place.
+#[cold]
+pub(crate) fn twice(ino: Ino, to: FragNo) -> Error {
+    let rule = Rule::Words("to which another pointer of the file leads, too");
+    let text = format!("inode {}: two of its pointers lead to fragment {}", ino.0, to.0);
+    corrupt(Corrupt::new(Structure::Indirect(ino), "pointer", to.0, rule)).told_as(text)
 }
 
 impl Ffs {
@@ -107,12 +116,17 @@ impl Ffs {
     pub(crate) async fn walk(&self, inode: &Inode, path: &BlockPath) -> Result<Walk> {
         let pointer = self.root_pointer(inode, path.root);
         let mut walk = Walk { there: [const { None }; 3], count: 0, pointer };
+        let mut above = [FragNo::HOLE; 3];
         for (name, step) in path.indirects() {
             if walk.pointer.is_hole() {
                 break;
             }
             let block = self.indirect(inode.ino(), name, walk.pointer).await?;
+            above[walk.count] = walk.pointer;
             walk.pointer = self.pointer(&block, step);
+            if !walk.pointer.is_hole() && above.contains(&walk.pointer) {
+                return Err(twice(inode.ino(), walk.pointer));
+            }
             walk.there[walk.count] = Some(block);
             walk.count += 1;
         }

@@ -151,6 +151,7 @@ fn shape(g: &Geometry) -> Shape {
         encoding: g.into(),
         dir_format: g.dir_format(),
         maxfilesize: g.maxfilesize,
+        volume: g.size.saturating_mul(g.fsize.into()),
         inodes: g.inodes(),
         maxcontig: g.maxcontig,
         // FreeBSD 14: the depth decides where new directories are placed.

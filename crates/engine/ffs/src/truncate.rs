@@ -9,7 +9,7 @@ use crate::balloc::size_field;
 use crate::cut::{Runs, Why};
 use ordo_buf::{Fields, Freed, Key, Op, Run, Step};
 use ordo_ondisk::{FragNo, Lbn};
-use ordo_ufs::Inode;
+use ordo_ufs::{Inode, Once};
 use ordo_vfs::{Caller, Refusal, Result};
 
 impl Ffs {
@@ -30,8 +30,8 @@ impl Ffs {
             self.end_in_data(op, inode, size).await?;
         }
         let keep = size.div_ceil(self.g.bsize.into());
-        let mut to = u64::MAX;
-        while let Some(lowest) = self.cut_piece(op, inode, keep.max(12), to, Why::Shrink(size)).await? {
+        let (mut to, mut met) = (u64::MAX, Once::default());
+        while let Some(lowest) = self.cut_piece(op, inode, keep.max(12), to, Why::Shrink(size), &mut met).await? {
             to = lowest;
         }
         self.cut_direct(op, inode, size).await
@@ -162,8 +162,8 @@ impl Ffs {
                 self.report(op, Step::DataWritten { ino: inode.ino(), lbn, block: &block }).await?;
             }
         }
-        let mut end = to;
-        while let Some(lowest) = self.cut_piece(op, inode, from.max(12), end, Why::Punch).await? {
+        let (mut end, mut met) = (to, Once::default());
+        while let Some(lowest) = self.cut_piece(op, inode, from.max(12), end, Why::Punch, &mut met).await? {
             end = lowest;
         }
         let mut gone = Runs::default();
@@ -186,8 +186,8 @@ impl Ffs {
             (has_blocks, has_blocks && dinode.ib.iter().any(|p| !p.is_hole()))
         };
         self.can_be_cut(inode, 0)?;
-        let mut to = u64::MAX;
-        while has_tree && let Some(lowest) = self.cut_piece(op, inode, 12, to, Why::Shrink(0)).await? {
+        let (mut to, mut met) = (u64::MAX, Once::default());
+        while has_tree && let Some(lowest) = self.cut_piece(op, inode, 12, to, Why::Shrink(0), &mut met).await? {
             to = lowest;
         }
         let mut gone = Runs::default();

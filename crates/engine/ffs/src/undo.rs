@@ -67,9 +67,9 @@ fn undo_pointers(g: &Geometry, dinode: &mut Dinode, back: &Pointers<'_>) -> u32 
     if has_blocks {
         end_in_data(g, dinode);
     }
-    if let Some((extb, extsize)) = back.attributes {
-        // OK to cast: it is the size of an earlier area, which is at most two blocks.
-        (dinode.extb, dinode.extsize) = (extb, extsize as u32);
+    if let Some(old) = back.attributes {
+        (dinode.extb, dinode.extsize) = (old.at, old.size);
+        (dinode.mode, dinode.uid, dinode.gid) = (old.mode, old.uid, old.gid);
     }
     count_sectors(g, dinode, has_blocks);
     gone

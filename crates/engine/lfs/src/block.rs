@@ -6,7 +6,7 @@
 
 use crate::Lfs;
 use crate::log::Log;
-use ordo_buf::{BufRef, Fields, Key, Op, Role, Run, Slot, Step, Want};
+use ordo_buf::{BufRef, Fields, Key, Op, Role, Run, Slot, Step, Want, With};
 use ordo_disk::DiskOff;
 use ordo_ondisk::lfs::Daddr;
 use ordo_ondisk::{Corrupt, FragNo, Ino, Lbn, Root, Rule, Structure};
@@ -322,9 +322,9 @@ impl Lfs {
             self.cache.step(op, Step::BlockReady { ino, lbn, block, role }).await?;
             let none = Run { at: FragNo::HOLE, frags: 0 };
             let new = Run { at: FragNo::HOLE, frags: u32::try_from(block.len()).unwrap_or(0) / self.log.g.fsize };
-            let (slot, map, size_before, freed) = (Slot::Inode(&ready.dinode, 0), None, None, None);
+            let (slot, map, with, freed) = (Slot::Inode(&ready.dinode, 0), None, With::Nothing, None);
             let old = none;
-            let step = Step::BlockAllocated { ino, lbn, role, slot, old, new, block, map, size_before, freed };
+            let step = Step::BlockAllocated { ino, lbn, role, slot, old, new, block, map, with, freed };
             self.cache.step(op, step).await?;
         } else {
             self.cache.step(op, Step::DataWritten { ino, lbn, block }).await?;

@@ -3,12 +3,13 @@
 //! C1. What leads to the blocks is read first; then pointers, counts and size change without a wait (block-1).
 //! C2. A freed block stays counted in its segment until the inode that led to it is written (engine-lfs-4): until
 //!     then a crash finds the old inode, and it must find the old block.
+//! C3. What a call frees has one pointer of the file each ([`Once`]): that is checked before the first one is cleared.
 
 use crate::Lfs;
 use ordo_buf::{BufRef, Key, Op};
 use ordo_ondisk::lfs::Daddr;
-use ordo_ondisk::{FragNo, Lbn, NIADDR};
-use ordo_ufs::Inode;
+use ordo_ondisk::{Corrupt, FragNo, Lbn, NIADDR, Rule, Structure};
+use ordo_ufs::{Inode, Once};
 use ordo_vfs::{Caller, Error, Refusal, Result};
 use std::ops::Range;
 
@@ -94,9 +95,10 @@ impl Lfs {
     async fn doomed(&self, inode: &Inode, range: Range<u64>) -> Result<Doomed> {
         let (dinode, tree) = (self.block_of(inode).await?, self.log.g.tree());
         let (mut indirect, mut first) = (Vec::new(), crate::block::DIRECT);
+        let mut met = Once::default();
         for root in 0..NIADDR {
             let span = Span { name: tree.indirect_root(root), below: root, first };
-            self.descend(inode, &dinode, span, &range, &mut indirect).await?;
+            self.descend(inode, &dinode, span, &range, &mut indirect, &mut met).await?;
             first = first.saturating_add(tree.span(root + 1));
         }
         Ok(Doomed { dinode, indirect })
@@ -109,6 +111,7 @@ impl Lfs {
         span: Span,
         range: &Range<u64>,
         found: &mut Vec<(BufRef, Span)>,
+        met: &mut Once,
     ) -> Result<()> {
         let tree = self.log.g.tree();
         let most = self.log.most_indirect();
@@ -123,7 +126,16 @@ impl Lfs {
             if tree.parent(span.name).is_some() && way.is_empty() {
                 continue;
             }
+            self.meet(inode, met, self.log.pointer_now(dinode, &way, span.name))?;
             let Some(buf) = self.log.indirect(dinode, way.last(), inode.ino(), span.name).await? else { continue };
+            if span.below == 0 {
+                for index in 0..self.log.g.nindir {
+                    if range.contains(&(span.first + u64::from(index))) {
+                        let at = self.log.encoding.pointer(&buf.bytes(), index).unwrap_or(FragNo::HOLE);
+                        self.meet(inode, met, at.into())?;
+                    }
+                }
+            }
             if span.below > 0 {
                 for index in 0..self.log.g.nindir {
                     let name = tree.indirect_child(span.name, span.below, index);
@@ -143,6 +155,17 @@ impl Lfs {
         order.sort_by_key(|(_, span)| span.below);
         found.extend(order);
         Ok(())
+    }
+
+    /// A pointer to something that will be freed (C3).
+    fn meet(&self, inode: &Inode, met: &mut Once, at: Daddr) -> Result<()> {
+        if at.is_hole() || met.add(at.0, self.log.g.block_units.into()) {
+            return Ok(());
+        }
+        let rule = Rule::Words("to which another pointer of the file leads, too");
+        let damage = Corrupt::new(Structure::Inode(inode.ino()), "block pointer", at.0, rule);
+        let text = format!("inode {}: two of its pointers lead to address {}", inode.ino().0, at.0);
+        Err(Error::corrupt(damage).told_as(text))
     }
 
     /// Clears the pointers of the range; without a wait (C1).

@@ -116,7 +116,7 @@ impl Layout for Lfs {
         Ok(Vec::new())
     }
 
-    async fn set_attributes(&self, _: Op, _: &Caller, _: &Inode, _: &[u8]) -> Result<()> {
+    async fn set_attributes(&self, _: Op, _: &Caller, _: &Inode, _: &[u8], _: Option<u16>) -> Result<()> {
         Err(Refusal::NotSupported.into())
     }
 

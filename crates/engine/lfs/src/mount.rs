@@ -124,6 +124,7 @@ fn shape_of(g: &Geometry) -> Shape {
         encoding: Encoding::from(g),
         dir_format: g.dir_format(),
         maxfilesize: g.maxfilesize,
+        volume: g.size.saturating_mul(g.unit.into()),
         inodes: u64::from(u32::MAX),
         maxcontig: (65536 / g.bsize).max(1),
         keeps_depth: false,

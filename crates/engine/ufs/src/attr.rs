@@ -1,6 +1,6 @@
 //! Attributes: reading and changing them.
 
-use crate::{Atime, Inode, Layout, Ufs};
+use crate::{Atime, Inode, Layout, Shape, Ufs};
 use ordo_buf::{CallKind, Fields};
 use ordo_ondisk::dinode::linux_rdev;
 use ordo_ondisk::{Dinode, Timestamp};
@@ -97,7 +97,7 @@ impl<L: Layout> Ufs<L> {
             let _hold = quotas.map(|quotas| quotas.reserve_group(inode, set.uid, set.gid, now.secs)).transpose()?;
             let fields = {
                 let mut dinode = inode.dinode_mut();
-                apply(&mut dinode, set, now)
+                apply(&mut dinode, set, now, self.layout.shape())
             };
             self.changed(op, inode, fields).await?;
             self.attr(inode)
@@ -160,10 +160,10 @@ impl<L: Layout> Ufs<L> {
 }
 
 /// Applies `set` to the dinode; returns the kind of change.
-fn apply(dinode: &mut Dinode, set: &SetAttr, now: Stamp) -> Fields {
+fn apply(dinode: &mut Dinode, set: &SetAttr, now: Stamp, shape: &Shape) -> Fields {
     let resolve = |time: SetTime| match time {
         SetTime::Now => now,
-        SetTime::At(stamp) => stamp,
+        SetTime::At(stamp) => shape.held(stamp),
     };
     let mut fields = Fields::Times;
     if let Some(mode) = set.mode {

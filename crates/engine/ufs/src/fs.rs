@@ -85,10 +85,10 @@ impl<L: Layout> Ufs<L> {
         self.layout.cache()
     }
 
-    /// The wall clock.
+    /// The wall clock, as a dinode can hold it.
     pub(crate) fn now(&self) -> Stamp {
         let (secs, nanos) = self.cache().rt().wall();
-        Stamp { secs, nanos }
+        self.layout.shape().held(Stamp { secs, nanos })
     }
 
     /// The inode of a node.

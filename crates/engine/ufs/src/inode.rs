@@ -40,6 +40,8 @@ pub struct Inode {
     pub(crate) names: RefCell<Option<crate::dirhash::DirHash>>,
     /// For sequential readers: where the last read ended, and how far was read ahead, in blocks.
     pub(crate) read_cursor: Cell<(u64, u64)>,
+    /// For the same: stored blocks that they have met since the file was changed.
+    pub(crate) read_stored: Cell<u64>,
     /// Of a writer that fills blocks in order: the first that may not have been sent to the disk, and the next one.
     pub(crate) write_cursor: Cell<(u64, u64)>,
 }
@@ -77,6 +79,7 @@ impl Inode {
             charged: Cell::new(None),
             names: RefCell::new(None),
             read_cursor: Cell::new((0, 0)),
+            read_stored: Cell::new(0),
             write_cursor: Cell::new((0, 0)),
         }
     }

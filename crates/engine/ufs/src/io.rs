@@ -36,6 +36,7 @@ impl<L: Layout> Ufs<L> {
             return Ok(Segments::new());
         }
         let (first, last) = (shape.lblkno(offset), shape.lblkno(end - 1));
+        let (met, _) = inode.read_cursor.get();
         self.prefetch(inode, first, last).await?;
         let mut segments = Segments::with_capacity((last - first + 1) as usize);
         let mut at = offset;
@@ -45,6 +46,10 @@ impl<L: Layout> Ufs<L> {
             match self.layout.block(inode, Lbn(lbn as i64)).await? {
                 None => segments.push(Bytes::from_static(&ZEROES[..take])),
                 Some(block) => {
+                    if lbn >= met {
+                        inode.read_stored.set(inode.read_stored.get() + 1);
+                        shape.bound(inode.ino(), inode.read_stored.get())?;
+                    }
                     let stored = Bytes::from_owner(Shared(block.image()));
                     let here = stored.len().saturating_sub(from).min(take);
                     segments.push(stored.slice(from.min(stored.len())..from.min(stored.len()) + here));
@@ -66,6 +71,9 @@ impl<L: Layout> Ufs<L> {
         let window = self.options.read_ahead / u64::from(shape.bsize());
         if self.options.clusters_of_files && first == 0 && last > 0 && expected == 0 {
             self.layout.block(inode, Lbn(0)).await?;
+        }
+        if !sequential {
+            inode.read_stored.set(0);
         }
         let mut end = last + 1;
         // The next window is started when half of this one is used, so that a reader seldom waits for the disk.
@@ -107,6 +115,7 @@ impl<L: Layout> Ufs<L> {
             let (at, rest) = (offset + done as u64, &data[done..done + most]);
             let written = self.call_with_room(CallKind::Write, async |op| {
                 let _alone = inode.lock.write().await;
+                inode.read_stored.set(0);
                 let (written, outcome) = self.write_blocks(op, who, inode, at, rest).await;
                 if written == 0 && !rest.is_empty() {
                     outcome?;

@@ -196,11 +196,14 @@ pub trait Layout: 'static {
     /// The extended-attribute area, without the zeroes behind its last record. Empty where the format has none.
     async fn attributes(&self, inode: &Inode) -> Result<Vec<u8>>;
 
-    /// Replaces the extended-attribute area; frees it when `area` is empty.
+    /// Replaces the extended-attribute area; frees it when `area` is empty. `rights`: a list of access rights is
+    /// among what changes, and these are the permission bits that go with it. They change together: after a crash the
+    /// old list is there with the old bits, or the new one with the new bits.
     ///
     /// # Errors
     /// `NotSupported` where the format has none; `AttributeTooBig`; `NoSpace`.
-    async fn set_attributes(&self, op: Op, who: &Caller, inode: &Inode, area: &[u8]) -> Result<()>;
+    async fn set_attributes(&self, op: Op, who: &Caller, inode: &Inode, area: &[u8], rights: Option<u16>)
+    -> Result<()>;
 
     /// Frees an inode without names and users: clears pointers and mode, with the steps `BlocksReleased` (several for a
     /// big file, from the end) and `InodeReleased`; redeems ripe tickets.

@@ -27,6 +27,7 @@ mod inode;
 mod io;
 mod layout;
 mod observer;
+mod once;
 #[cfg(feature = "planted")]
 pub mod planted;
 mod quota;
@@ -44,6 +45,7 @@ pub use fs::{Atime, Options, Ufs};
 pub use inode::Inode;
 pub use layout::{Fill, Layout, Mapped, NewInode, Unfit, check_fit};
 pub use observer::{EntryAt, Observer};
+pub use once::Once;
 pub use quota::{Charged, Hold, Quotas};
 pub use quota_files::{Enforce, Limits};
 pub use shape::Shape;

@@ -1,7 +1,8 @@
 //! What `ufs` knows of a volume: sizes, limits and encodings. No address follows from it.
 
 use ordo_ondisk::dirent::DirFormat;
-use ordo_ondisk::{Dialect, Encoding, Format};
+use ordo_ondisk::{Corrupt, Dialect, Encoding, Format, Ino, Rule, Structure, Timestamp};
+use ordo_vfs::{Error, Result, Stamp};
 
 /// The shape of a volume's files, fixed for the life of the mount.
 #[derive(Debug, Clone)]
@@ -12,6 +13,8 @@ pub struct Shape {
     pub dir_format: DirFormat,
     /// Largest file in bytes.
     pub maxfilesize: u64,
+    /// Bytes of the volume: no file has more that are stored.
+    pub volume: u64,
     /// Inodes of the volume: a walk through more parents than that goes in a circle.
     pub inodes: u64,
     /// Blocks in one transfer that the volume was made for; at least 1.
@@ -21,6 +24,20 @@ pub struct Shape {
 }
 
 impl Shape {
+    /// So many stored blocks of one file were met on the way through it. More than the volume has are pointers that
+    /// lead to the same blocks again and again: a walk that went on would not end.
+    ///
+    /// # Errors
+    /// `Corrupt`.
+    pub(crate) fn bound(&self, ino: Ino, blocks: u64) -> Result<()> {
+        let most = self.volume / u64::from(self.bsize()) + 1;
+        if blocks <= most {
+            return Ok(());
+        }
+        let damage = Corrupt::new(Structure::Inode(ino), "stored blocks", blocks, Rule::AtMost(most.into()));
+        Err(Error::corrupt(damage).told_as(format!("inode {} has more blocks than the volume", ino.0)))
+    }
+
     /// Bytes of a block.
     pub fn bsize(&self) -> u32 {
         self.encoding.bsize
@@ -36,6 +53,12 @@ impl Shape {
     #[inline]
     pub fn blkoff(&self, byte: u64) -> u32 {
         (byte & u64::from(self.encoding.bsize - 1)) as u32
+    }
+
+    /// The nearest time that a dinode can hold. What is shown is what a later mount shows.
+    pub(crate) fn held(&self, time: Stamp) -> Stamp {
+        let held = Timestamp { sec: time.secs, nsec: time.nanos }.held(self.encoding.format);
+        Stamp { secs: held.sec, nanos: held.nsec }
     }
 
     /// Dinodes have a time of birth.

@@ -13,6 +13,7 @@ impl<L: Layout> Ufs<L> {
         if size == inode.size() {
             return Ok(());
         }
+        inode.read_stored.set(0);
         let who = Caller { uid: inode.dinode().uid, privileged: true, ..Caller::default() };
         self.layout.truncate(op, &who, inode, size).await
     }
@@ -43,6 +44,7 @@ impl<L: Layout> Ufs<L> {
         }
         self.call_with_room(CallKind::Allocate, async |op| {
             let _alone = inode.lock.write().await;
+            inode.read_stored.set(0);
             match mode {
                 FallocMode::Allocate { keep_size } => self.fill_range(op, who, inode, offset, end, keep_size).await?,
                 FallocMode::PunchHole => self.zero_range(op, who, inode, offset, end.min(inode.size())).await?,
@@ -75,11 +77,13 @@ impl<L: Layout> Ufs<L> {
         let end = if keep_size { end.min(inode.size()) } else { end };
         let before = inode.size();
         let mut filled: Vec<Range<u64>> = Vec::new();
-        let mut at = offset;
+        let (mut at, mut met) = (offset, 0);
         while at < end {
             let lbn = shape.lblkno(at);
             let next = end.min((lbn + 1) * u64::from(shape.bsize()));
             let hole = matches!(self.layout.map(inode, Lbn(lbn as i64), 1).await?, Mapped::Hole { .. });
+            met += u64::from(!hole);
+            shape.bound(inode.ino(), met)?;
             if hole || next > inode.size() {
                 // The layout does not read bytes that are about to be written, and nothing is written here: a range
                 // that began before the end of the file would lose what the file has there.
@@ -215,7 +219,7 @@ impl<L: Layout> Ufs<L> {
             return Err(Refusal::BeyondEnd.into());
         }
         let end = shape.lblkno(size - 1) + 1;
-        let mut lbn = shape.lblkno(offset);
+        let (mut lbn, mut met) = (shape.lblkno(offset), 0u64);
         while lbn < end {
             let (is_hole, blocks) = match self.layout.map(inode, Lbn(lbn as i64), end - lbn).await? {
                 Mapped::Hole { blocks } => (true, blocks),
@@ -225,6 +229,8 @@ impl<L: Layout> Ufs<L> {
                 return Ok(offset.max(lbn * u64::from(shape.bsize())));
             }
             lbn += blocks.max(1);
+            met = met.saturating_add(if is_hole { 0 } else { blocks });
+            shape.bound(inode.ino(), met)?;
         }
         match whence {
             Whence::Hole => Ok(size),

@@ -175,7 +175,7 @@ impl<L: Layout> Ufs<L> {
             if id.is_acl() {
                 return self.set_acl(op, who, inode, id, value).await;
             }
-            self.replace_stored(op, who, inode, id, value, mode).await
+            self.replace_stored(op, who, inode, id, (value, None), mode).await
         })
         .await
     }
@@ -185,17 +185,19 @@ impl<L: Layout> Ufs<L> {
             return if list.is_some() { Err(Refusal::Denied.into()) } else { Ok(()) };
         }
         let list = list.map(|list| Acl::from_linux(list).ok_or(Refusal::Invalid)).transpose()?;
-        if let (Some(list), ACCESS) = (&list, id.name) {
-            let mut dinode = inode.dinode_mut();
-            dinode.mode = dinode.mode & !0o777 | list.mode_bits();
-        }
+        let rights = (id.name == ACCESS).then(|| list.as_ref().map_or(inode.dinode().mode, Acl::mode_bits) & 0o777);
         // What the mode already expresses need not be stored.
         let stored = list.filter(|list| id.name == DEFAULT || !list.is_minimal());
         let value = stored.map(|list| list.encode(self.layout.shape().encoding.endian));
-        match self.replace_stored(op, who, inode, id, value.as_ref().map(|v| &v[..]), XattrMode::Set).await {
-            Err(Error::Refused(Refusal::NoAttribute)) => self.changed_attributes(op, inode).await,
-            outcome => outcome,
+        let value = value.as_ref().map(|value| &value[..]);
+        if value.is_none() && self.stored(inode, id).await?.is_none() {
+            if let Some(rights) = rights {
+                let mut dinode = inode.dinode_mut();
+                dinode.mode = dinode.mode & !0o777 | rights;
+            }
+            return self.changed_attributes(op, inode).await;
         }
+        self.replace_stored(op, who, inode, id, (value, rights), XattrMode::Set).await
     }
 
     async fn replace_stored(
@@ -204,7 +206,7 @@ impl<L: Layout> Ufs<L> {
         who: &Caller,
         inode: &Rc<Inode>,
         id: Id<'_>,
-        value: Option<&[u8]>,
+        (value, rights): (Option<&[u8]>, Option<u16>),
         mode: XattrMode,
     ) -> Result<()> {
         let there = self.stored(inode, id).await?.is_some();
@@ -217,7 +219,7 @@ impl<L: Layout> Ufs<L> {
         let new = extattr::with(&old, self.layout.shape().encoding, inode.ino(), id.space, id.name, value)
             .map_err(Error::corrupt)?
             .ok_or(Refusal::AttributeTooBig)?;
-        self.layout.set_attributes(op, who, inode, &new).await?;
+        self.layout.set_attributes(op, who, inode, &new, rights).await?;
         self.changed_attributes(op, inode).await
     }
 
@@ -258,7 +260,7 @@ impl<L: Layout> Ufs<L> {
         if area.is_empty() {
             return Ok(());
         }
-        self.layout.set_attributes(op, who, inode, &area).await
+        self.layout.set_attributes(op, who, inode, &area, None).await
     }
 }
 

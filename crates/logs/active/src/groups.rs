@@ -3,6 +3,7 @@
 //! At first piece `n` has place `n`. When the journal enters pieces, the first one moves to a place without an owner
 //! near the head, if that is worth the header that must be written, and the others follow it. The header of a group
 //! names the owner of each place with the number of the move: of two claims the later one counts.
+#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
 
 use crate::area::{Area, Group, PAGE};
 use crate::bytes;
@@ -18,6 +19,9 @@ const MAGIC: [u8; 4] = *b"oAGj";
 const RUN: usize = 8;
 /// Places without an owner among which such a one is sought.
 const LOOK: usize = 256;
+/// Upper bounds for the numbers of a header and of a move. Larger ones were not written by this program.
+const NUMBER_MOST: u64 = 1 << 62;
+const TURN_MOST: u32 = 1 << 31;
 const ENTRIES: usize = crate::area::PLACES as usize;
 
 /// A header on the disk.
@@ -71,6 +75,13 @@ struct Header {
     durable: u64,
     /// The number of one that was written since, to the other slot.
     written: Option<u64>,
+}
+
+impl Header {
+    /// The slot that does not have the newest durable one.
+    fn other_slot(&self) -> u64 {
+        u64::from(self.durable == 0)
+    }
 }
 
 impl Groups {
@@ -177,14 +188,16 @@ impl Groups {
 
     /// The place behind this one, if it has no owner.
     fn follows(&self, area: &Area, place: u32) -> Option<u32> {
-        let at = area.place(place).0 + area.place_len();
-        self.free.contains(&(at, place + 1)).then_some(place + 1)
+        let (at, next) = (area.place(place) + area.place_len(), place.checked_add(1)?);
+        self.free.contains(&(at.0, next)).then_some(next)
     }
 
     /// The nearest place without an owner behind which there are so many.
     fn room(&self, area: &Area, head: DiskOff, count: u32) -> Option<u32> {
         let count = count.max(RUN.min(self.free.len() / 8) as u32).max(1);
-        let is_room = |first: u32| (first..first + count - 1).all(|place| self.follows(area, place).is_some());
+        let is_room = |first: u32| {
+            (first..first.saturating_add(count.saturating_sub(1))).all(|place| self.follows(area, place).is_some())
+        };
         self.without_owner(head).take(LOOK).map(|(_, place)| place).find(|place| is_room(*place))
     }
 
@@ -194,7 +207,7 @@ impl Groups {
             self.owner[own as usize] = None;
             self.free.insert((area.place(own).0, own));
         }
-        self.turn += 1;
+        self.turn = self.turn.saturating_add(1);
         self.owner[place as usize] = Some((piece, self.turn));
         self.place[piece as usize] = Some(place);
         area.group_of(place).map(|(group, _)| group)
@@ -223,8 +236,8 @@ impl Groups {
     /// The header of a group as it must be written now, and where. One at a time.
     pub(crate) fn header(&mut self, area: &Area, index: usize) -> Option<(DiskOff, Block)> {
         let (group, header) = (area.groups.get(index)?, self.headers.get_mut(index)?);
-        let slot = 1 - header.durable;
-        header.number += 1;
+        let slot = header.other_slot();
+        header.number = header.number.saturating_add(1);
         let mut raw = Raw::new_zeroed();
         raw.magic = MAGIC;
         raw.journal = self.journal.into();
@@ -233,16 +246,16 @@ impl Groups {
         let places = self.owner.iter().skip(group.first as usize).take(group.count as usize);
         for (to, owner) in raw.owners.iter_mut().zip(places) {
             let Some((piece, turn)) = owner else { continue };
-            (to.piece, to.turn) = ((piece + 1).into(), (*turn).into());
+            (to.piece, to.turn) = (piece.saturating_add(1).into(), (*turn).into());
         }
         raw.sum = bytes::sum(raw.as_bytes()).into();
-        Some((group.header + slot * PAGE, Block::copy_of(raw.as_bytes())))
+        Some((group.header + if slot == 0 { 0 } else { PAGE }, Block::copy_of(raw.as_bytes())))
     }
 
     /// The header of a group that was asked for last is on the disk, durably or not.
     pub(crate) fn wrote(&mut self, index: usize, durable: bool) {
         let Some(header) = self.headers.get_mut(index) else { return };
-        let slot = 1 - header.durable;
+        let slot = header.other_slot();
         let written = Some(header.number);
         (header.durable, header.written) = if durable { (slot, None) } else { (header.durable, written) };
     }
@@ -260,7 +273,7 @@ impl Groups {
         for (index, number) in those {
             let Some(header) = self.headers.get_mut(*index).filter(|header| header.number == *number) else { continue };
             if header.written.take().is_some() {
-                header.durable = 1 - header.durable;
+                header.durable = header.other_slot();
             }
         }
     }
@@ -269,7 +282,9 @@ impl Groups {
 /// The header in a slot, if it is one of this group and this journal.
 fn valid<'a>(slot: &'a Block, journal: u64, index: usize, group: &Group) -> Option<&'a Raw> {
     let raw = Raw::ref_from_bytes(slot.get(..PAGE as usize)?).ok()?;
+    let is_possible = raw.number.get() <= NUMBER_MOST && raw.owners.iter().all(|owner| owner.turn.get() <= TURN_MOST);
     let is_it = raw.magic == MAGIC
+        && is_possible
         && raw.sum.get() == bytes::sum(raw.as_bytes())
         && (raw.journal.get(), raw.group.get(), raw.count.get()) == (journal, index as u32, group.count);
     is_it.then_some(raw)

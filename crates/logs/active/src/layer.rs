@@ -10,7 +10,8 @@ use crate::replicas::Replicas;
 use crate::root::Root;
 use crate::tree::{Change, Tree};
 use ordo_disk::{
-    Block, Cause, Disk, DiskError, DiskOff, DiskOp, Homeward, KeepsCopies, Kind, ReadPart, Stored, Tag, WritePart,
+    Block, ByteRange, Cause, Disk, DiskError, DiskOff, DiskOp, Homeward, KeepsCopies, Kind, ReadPart, Stored, Tag,
+    WritePart,
 };
 use ordo_rt::sync::{Mutex, Notify};
 use ordo_rt::together;
@@ -273,7 +274,7 @@ impl Active {
 
     /// Adds what the journal has found in its recovery: transactions of the journal `id`, in their order
     /// (logs-active-2).
-    pub fn recovered<'a>(&self, id: u64, found: impl Iterator<Item = (u64, &'a [Stored], &'a [(DiskOff, u64)])>) {
+    pub fn recovered<'a>(&self, id: u64, found: impl Iterator<Item = (u64, &'a [Stored], &'a [ByteRange])>) {
         let root = *self.0.root.borrow();
         let upto = if root.id == id { root.upto } else { 0 };
         if root.id != id {
@@ -321,7 +322,7 @@ impl Active {
 }
 
 impl KeepsCopies for Active {
-    fn committed(&self, seq: u64, stored: &[Stored], revoked: &[(DiskOff, u64)]) {
+    fn committed(&self, seq: u64, stored: &[Stored], revoked: &[ByteRange]) {
         self.0.committed(seq, stored, revoked);
     }
 
@@ -377,11 +378,11 @@ impl Layer {
         at.0 / self.area.frag..(at.0 + len).div_ceil(self.area.frag)
     }
 
-    fn committed(&self, seq: u64, stored: &[Stored], revoked: &[(DiskOff, u64)]) {
+    fn committed(&self, seq: u64, stored: &[Stored], revoked: &[ByteRange]) {
         self.map.borrow_mut().next_stamp();
-        for &(at, len) in revoked {
+        for range in revoked {
             // What was learned from a write past the journal is no copy of it: the entry stays.
-            self.forget_if(self.frags(at, len), |entry| entry.copy.is_some() || !entry.home);
+            self.forget_if(self.frags(range.at(), range.len()), |entry| entry.copy.is_some() || !entry.home);
         }
         let (mut map, mut tree) = (self.map.borrow_mut(), self.tree.borrow_mut());
         for one in stored {

@@ -1,4 +1,5 @@
 //! A page of the map: entries, or the pages below.
+#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
 
 use crate::area::PAGE;
 use crate::bytes;
@@ -132,7 +133,9 @@ impl Items {
             Items::Pages(_) => index,
             Items::Entries(all) => match index.checked_sub(1).and_then(|before| all.get(before)) {
                 None => index,
-                Some((last, _)) => index + all[index..].iter().take_while(|(frag, _)| frag == last).count(),
+                Some((last, _)) => {
+                    index.saturating_add(all[index..].iter().take_while(|(frag, _)| frag == last).count())
+                }
             },
         }
     }

@@ -1,4 +1,5 @@
 //! The root of the map: two slots in turn, each with a twin.
+#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
 
 use crate::area::PAGE;
 use crate::bytes;
@@ -9,6 +10,8 @@ use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout, Unaligne
 
 const MAGIC: [u8; 8] = *b"ORDOAJMP";
 const VERSION: u32 = 2;
+/// An upper bound for the number of a root. A larger one was not written by this program.
+const NUMBER_MOST: u64 = 1 << 62;
 
 /// A root on the disk: in the first sector of its slot, which is never torn.
 #[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
@@ -53,7 +56,7 @@ impl Root {
         (raw.number, raw.id, raw.before) = (self.number.into(), self.id.into(), self.before.into());
         (raw.upto, raw.frag) = (self.upto.into(), self.frag.into());
         if let Some((down, level)) = self.top {
-            (raw.levels, raw.page, raw.page_sum) = ((level + 1).into(), down.page.into(), down.sum.into());
+            (raw.levels, raw.page, raw.page_sum) = (level.saturating_add(1).into(), down.page.into(), down.sum.into());
         }
         raw.sum = bytes::sum(raw.as_bytes()).into();
         let mut slot = Block::zeroed(PAGE as usize);
@@ -64,7 +67,7 @@ impl Root {
     pub(crate) fn decode(block: &[u8]) -> Option<Root> {
         let raw = Raw::ref_from_bytes(block.get(..512)?).ok()?;
         let whole = raw.magic == MAGIC && raw.sum.get() == bytes::sum(raw.as_bytes());
-        if !whole || raw.version.get() != VERSION || raw.levels.get() > 8 {
+        if !whole || raw.version.get() != VERSION || raw.levels.get() > 8 || raw.number.get() > NUMBER_MOST {
             return None;
         }
         let top = raw.levels.get().checked_sub(1);

@@ -2,9 +2,10 @@
 //!
 //! Each begins with the same header, whose checksum covers the whole block. After the header come a list of entries, a
 //! piece of the note, or, in a commit block, the time and the checksum that complete the transaction.
+#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
 
 use crate::Seq;
-use ordo_disk::{DiskOff, Stored};
+use ordo_disk::{ByteRange, DiskOff, Stored};
 #[cfg(feature = "planted")]
 use ordo_ring::planted::{Broken, has};
 use zerocopy::byteorder::little_endian::{U32, U64};
@@ -33,7 +34,7 @@ pub(crate) struct Shape {
 impl Shape {
     /// Bytes after the header.
     pub(crate) fn payload(self) -> usize {
-        self.block - HEADER
+        self.block.saturating_sub(HEADER)
     }
 
     /// Entries that fit in a descriptor or revoke block.
@@ -60,7 +61,7 @@ impl Kind {
         [Kind::Descriptor, Kind::Revoke, Kind::Note, Kind::Commit].into_iter().find(|kind| kind.raw() == raw)
     }
 
-    fn raw(self) -> u32 {
+    pub(crate) fn raw(self) -> u32 {
         match self {
             Kind::Descriptor => 1,
             Kind::Revoke => 2,
@@ -141,7 +142,7 @@ impl Header {
             epoch: raw.epoch.get(),
             sure: Seq(raw.sure.get()),
         };
-        let fits = header.line >= line && (header.line - line).is_multiple_of(size);
+        let fits = header.line.checked_sub(line).is_some_and(|later| later.is_multiple_of(size));
         #[cfg(feature = "planted")]
         let fits = fits || has(Broken::Number);
         (fits && header.sure < header.seq).then_some(header)
@@ -176,7 +177,7 @@ pub(crate) fn carried(bytes: &[u8]) -> u32 {
 }
 
 /// CRC-32C of the salt, and of the block except its magic and its checksum.
-fn checksum(salt: u64, bytes: &[u8]) -> u32 {
+pub(crate) fn checksum(salt: u64, bytes: &[u8]) -> u32 {
     crc32c::crc32c_append(crc32c::crc32c(&salt.to_le_bytes()), &bytes[8..])
 }
 
@@ -249,20 +250,20 @@ impl Tag {
 }
 
 /// Writes an entry of a revoke block.
-pub(crate) fn put_revoked(number: usize, (from, length): (DiskOff, u64), block: &mut [u8]) {
-    let raw = RawRevoked { from: from.0.into(), length: length.into() };
+pub(crate) fn put_revoked(number: usize, range: ByteRange, block: &mut [u8]) {
+    let raw = RawRevoked { from: range.at().0.into(), length: range.len().into() };
     entry(block, number).copy_from_slice(raw.as_bytes());
 }
 
-/// The first `count` entries of a revoke block.
-pub(crate) fn revoked(bytes: &[u8], count: u32) -> impl Iterator<Item = (DiskOff, u64)> {
+/// The first `count` entries of a revoke block; `None` for one that is no range.
+pub(crate) fn revoked(bytes: &[u8], count: u32) -> impl Iterator<Item = Option<ByteRange>> {
     let raw = entries(bytes, count).filter_map(|entry| RawRevoked::ref_from_bytes(entry).ok());
-    raw.map(|raw| (DiskOff(raw.from.get()), raw.length.get()))
+    raw.map(|raw| ByteRange::new(DiskOff(raw.from.get()), raw.length.get()))
 }
 
 fn entry(block: &mut [u8], number: usize) -> &mut [u8] {
-    let from = HEADER + number * TAG;
-    &mut block[from..from + TAG]
+    // OK to expect: whoever fills a block puts no more into it than [`Shape::entries`].
+    block[HEADER..].chunks_exact_mut(TAG).nth(number).expect("the block has room for the entry")
 }
 
 fn entries(bytes: &[u8], count: u32) -> impl Iterator<Item = &[u8]> {

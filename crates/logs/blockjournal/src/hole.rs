@@ -3,6 +3,7 @@
 //!
 //! One commit is in flight at a time. Therefore no block after a torn tail calls the torn transaction durable, and the
 //! search can cover the whole rest of the circle.
+#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
 
 use crate::area::Area;
 use crate::blocks::Header;
@@ -47,8 +48,9 @@ pub(crate) async fn hole(area: &Area, superblock: &Superblock, walk: &mut Walk) 
 /// later transactions exist. The first of them begins at the tail.
 pub(crate) async fn lost_superblock(area: &Area, superblock: &Superblock) -> Result<Option<Damage>, Error> {
     let block = area.shape.block as u64;
-    let (from, to) = (superblock.tail, superblock.tail + (AFTER_CLOSE / block).clamp(1, area.size));
-    let mut reader = Reader::new(area.clone()).at_most(to - from);
+    let (from, count) = (superblock.tail, AFTER_CLOSE.checked_div(block).unwrap_or(1).clamp(1, area.size));
+    let to = from.saturating_add(count);
+    let mut reader = Reader::new(area.clone()).at_most(count);
     for line in from..to {
         let block = reader.block(line, to).await?;
         let Some(header) = Header::read(area.shape, block, line, area.size) else { continue };

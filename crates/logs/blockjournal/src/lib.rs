@@ -37,6 +37,8 @@ mod blocks;
 mod checkpoint;
 mod commit;
 mod error;
+#[cfg(feature = "planted")]
+pub mod forged;
 mod hole;
 mod journal;
 mod reader;

@@ -1,4 +1,5 @@
 //! Reading the journal sequentially, some megabytes at a time.
+#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
 
 use crate::Error;
 use crate::area::Area;
@@ -18,7 +19,7 @@ pub(crate) struct Reader {
 
 impl Reader {
     pub(crate) fn new(area: Area) -> Reader {
-        let ahead = (AHEAD / area.shape.block) as u64;
+        let ahead = AHEAD.checked_div(area.shape.block).unwrap_or(1) as u64;
         Reader { area, from: 0, bytes: Vec::new(), ahead }
     }
 
@@ -30,13 +31,14 @@ impl Reader {
     /// The block at `line`, which lies before `limit`. Blocks after it, up to `limit`, may be read with it.
     pub(crate) async fn block(&mut self, line: u64, limit: u64) -> Result<&mut [u8], Error> {
         let block = self.area.shape.block;
-        let held = (self.bytes.len() / block) as u64;
-        if line < self.from || line >= self.from + held {
+        let held = self.bytes.len().checked_div(block).unwrap_or(0) as u64;
+        if line.checked_sub(self.from).is_none_or(|into| into >= held) {
             self.bytes.clear();
             self.from = line;
-            self.area.read(line, self.ahead.min(limit - line), &mut self.bytes).await?;
+            self.area.read(line, self.ahead.min(limit.saturating_sub(line)), &mut self.bytes).await?;
         }
-        let into = (line - self.from) as usize * block;
-        Ok(&mut self.bytes[into..into + block])
+        let into = line.saturating_sub(self.from) as usize;
+        // OK to expect: it was read just now, if it was not there; a disk reads what it is asked for, or fails.
+        Ok(self.bytes.chunks_exact_mut(block.max(1)).nth(into).expect("the block was read"))
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! The journal ends before the first transaction that does not count. Whether that is its real end or a hole is decided
 //! by ring-4, in `hole`.
+#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
 
 use crate::area::Area;
 use crate::blocks::{Body, Ending, Header, Kind, Tag, carried, revoked};
@@ -62,7 +63,7 @@ impl Walk {
 
     /// The end of the journal: blocks of the line from here on do not belong to it.
     pub(crate) fn limit(&self) -> u64 {
-        self.superblock.tail + self.area.size
+        self.superblock.tail.saturating_add(self.area.size)
     }
 
     /// The next transaction that counts.
@@ -86,29 +87,33 @@ impl Walk {
     async fn read(&mut self, reading: &mut Reading) -> Result<(), Stop> {
         loop {
             let header = self.header(reading).await?;
-            let block = self.reader.block(reading.line, self.superblock.tail + self.area.size).await?;
+            let limit = self.limit();
+            let block = self.reader.block(reading.line, limit).await?;
             if header.kind != Kind::Commit {
                 reading.body.add(carried(block));
             }
             match header.kind {
                 Kind::Descriptor => {
                     let tags = Tag::all(block, header.count);
-                    reading.line += 1;
+                    reading.line = reading.line.saturating_add(1);
                     self.images(reading, &tags).await?;
                     continue;
                 }
-                Kind::Revoke => reading.found.revoked.extend(revoked(block, header.count)),
+                Kind::Revoke => {
+                    let ranges: Option<Vec<_>> = revoked(block, header.count).collect();
+                    reading.found.revoked.extend(ranges.ok_or(Stop::Not("a revoked range has no end"))?);
+                }
                 Kind::Note => {
                     let len = (header.count as usize).min(self.area.shape.payload());
                     let from = crate::blocks::HEADER;
-                    reading.found.note.extend_from_slice(&block[from..from + len]);
+                    reading.found.note.extend(block[from..].iter().take(len));
                 }
                 Kind::Commit => {
                     let ending = Ending::read(block);
                     return self.ends(reading, &header, ending);
                 }
             }
-            reading.line += 1;
+            reading.line = reading.line.saturating_add(1);
         }
     }
 
@@ -156,20 +161,20 @@ impl Walk {
             }
             reading.found.stored.push(tag.stored(tag.home, &image, self.area.run(reading.line).0));
             reading.found.blocks.push((tag.home, image));
-            reading.line += 1;
+            reading.line = reading.line.saturating_add(1);
         }
         Ok(())
     }
 
     fn ends(&self, reading: &mut Reading, header: &Header, ending: Option<Ending>) -> Result<(), Stop> {
-        reading.line += 1;
+        reading.line = reading.line.saturating_add(1);
         let Some(ending) = ending else { return Err(Stop::Not("the commit block is too short")) };
-        let length = reading.line - self.line;
+        let length = reading.line.saturating_sub(self.line);
         let whole = u64::from(header.count) == length && ending.body == reading.body.sum();
         #[cfg(feature = "planted")]
         let whole = whole || has(Broken::Checksum);
         if !whole {
-            reading.line -= 1;
+            reading.line = reading.line.saturating_sub(1);
             return Err(Stop::Not("the commit block is that of another body"));
         }
         (reading.found.time, reading.found.length) = (ending.time, length);

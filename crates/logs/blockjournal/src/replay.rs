@@ -1,7 +1,8 @@
 //! What recovery has found, and which blocks of it are to be written in place.
+#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
 
 use crate::Seq;
-use ordo_disk::{Block, DiskOff, Stored};
+use ordo_disk::{Block, ByteRange, DiskOff, Stored};
 #[cfg(feature = "planted")]
 use ordo_ring::planted::{Broken, has};
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,7 +21,7 @@ pub struct Found {
     /// Where the journal has each of them.
     pub stored: Vec<Stored>,
     /// Places whose copies in earlier transactions must not be replayed.
-    pub revoked: Vec<(DiskOff, u64)>,
+    pub revoked: Vec<ByteRange>,
     /// The caller's bytes.
     pub note: Vec<u8>,
 }
@@ -51,7 +52,7 @@ impl Recovered {
                     home.push((*at, block));
                 }
             }
-            found.revoked.iter().for_each(|(at, len)| revoked.add(at.0, *len));
+            found.revoked.iter().for_each(|range| revoked.add(range.at().0, range.len()));
         }
         home.sort_unstable_by_key(|(at, _)| *at);
         home
@@ -91,7 +92,7 @@ mod tests {
         Found {
             seq: Seq(seq),
             blocks: blocks.iter().map(|(at, byte)| (DiskOff(*at), Block::copy_of(&[*byte; 512]))).collect(),
-            revoked: revoked.iter().map(|(at, len)| (DiskOff(*at), *len)).collect(),
+            revoked: revoked.iter().filter_map(|(at, len)| ByteRange::new(DiskOff(*at), *len)).collect(),
             ..Found::default()
         }
     }

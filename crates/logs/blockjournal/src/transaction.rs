@@ -2,7 +2,7 @@
 
 use crate::Error;
 use crate::blocks::{Shape, TAG};
-use ordo_disk::{DiskOff, Image};
+use ordo_disk::{ByteRange, DiskOff, Image};
 
 /// Changes that become durable together, or not at all.
 #[derive(Clone, Debug, Default)]
@@ -12,7 +12,7 @@ pub struct Transaction {
     pub blocks: Vec<(DiskOff, Image)>,
     /// Places, with their lengths in whole blocks, whose copies in earlier transactions must no longer be replayed
     /// (blockjournal-6). Images of this transaction are not affected.
-    pub revoked: Vec<(DiskOff, u64)>,
+    pub revoked: Vec<ByteRange>,
     /// Bytes of the caller, returned unchanged by recovery.
     pub note: Vec<u8>,
 }
@@ -21,7 +21,7 @@ impl Transaction {
     /// Refuses images and ranges that are not whole blocks.
     pub(crate) fn check(&self, block: usize) -> Result<(), Error> {
         let images = self.blocks.iter().map(|(at, image)| (*at, image.len() as u64));
-        for (at, len) in images.chain(self.revoked.iter().copied()) {
+        for (at, len) in images.chain(self.revoked.iter().map(|range| (range.at(), range.len()))) {
             let whole = len > 0 && len.is_multiple_of(block as u64) && at.0.is_multiple_of(block as u64);
             if !whole || at.0.checked_add(len).is_none() {
                 return Err(Error::Ragged { at, len, block: block as u32 });

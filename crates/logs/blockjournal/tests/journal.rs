@@ -2,7 +2,7 @@
 
 use ordo_blockjournal::planted::{Broken, plant};
 use ordo_blockjournal::{Commit, Error, ErrorKind, Found, Journal, Options, Place, Seq, Transaction, Witness};
-use ordo_disk::{Block, DiskOff, DiskOp, Fault, FaultPlan, Faulty, Homeward, Queue, QueueOptions, RamDisk};
+use ordo_disk::{Block, ByteRange, DiskOff, DiskOp, Fault, FaultPlan, Faulty, Homeward, Queue, QueueOptions, RamDisk};
 use ordo_rt::{Rng, Rt};
 use std::rc::Rc;
 
@@ -60,6 +60,10 @@ impl Bed {
     }
 }
 
+fn range(at: u64, len: u64) -> ByteRange {
+    ByteRange::new(DiskOff(at), len).unwrap()
+}
+
 /// True if `found` equals `transaction`, except for its number, length and time.
 fn is(found: &Found, transaction: &Transaction, block: usize) -> bool {
     let mut pieces = Vec::new();
@@ -81,7 +85,7 @@ fn random(rng: &mut Rng, block: usize) -> Transaction {
         transaction.blocks.push((DiskOff(rng.below(32) * block as u64), image.image()));
     }
     for _ in 0..rng.below(3) {
-        transaction.revoked.push((DiskOff(rng.below(32) * block as u64), block as u64 * rng.range(1, 4)));
+        transaction.revoked.push(range(rng.below(32) * block as u64, block as u64 * rng.range(1, 4)));
     }
     transaction.note = vec![0; if rng.chance(1, 3) { rng.below(1500) as usize } else { 0 }];
     rng.fill(&mut transaction.note);
@@ -254,8 +258,8 @@ fn ranges_that_are_not_whole_blocks_are_refused() {
         of(vec![(DiskOff(512), image(1024))], vec![]),
         of(vec![(DiskOff(0), image(0))], vec![]),
         of(vec![(DiskOff(u64::MAX - 1023), image(1024))], vec![]),
-        of(vec![], vec![(DiskOff(0), 512)]),
-        of(vec![], vec![(DiskOff(1), 1024)]),
+        of(vec![], vec![range(0, 512)]),
+        of(vec![], vec![range(1, 1024)]),
     ];
     for wrong in wrong {
         let answer = bed.rt.block_on(journal.commit(wrong.clone()));
@@ -269,7 +273,7 @@ fn any_byte_that_is_wrong_at_the_end_is_a_torn_tail_and_in_the_middle_damage() {
     let bed = Bed::new(64);
     let (journal, _) = bed.open();
     let mut middle = bed.blocks(2, 20);
-    (middle.note, middle.revoked) = (vec![1; 500], vec![(DiskOff(512), 512)]);
+    (middle.note, middle.revoked) = (vec![1; 500], vec![range(512, 512)]);
     for transaction in [bed.blocks(1, 10), middle, bed.blocks(1, 30), bed.blocks(1, 40)] {
         bed.commit(&journal, &transaction);
     }
@@ -394,7 +398,7 @@ fn a_commit_block_is_for_its_own_body_only() {
     for (bed, revoked) in [(&bed, 512), (&other, 1024)] {
         let (journal, _) = bed.open();
         let mut transaction = bed.blocks(1, 1);
-        transaction.revoked = vec![(DiskOff(revoked), 512)];
+        transaction.revoked = vec![range(revoked, 512)];
         bed.commit(&journal, &transaction);
     }
     let last = || bed.rt.block_on(Journal::inspect(bed.place())).unwrap().recovered.last();
@@ -411,7 +415,7 @@ fn a_revoke_is_kept_by_the_journal_and_by_the_replay() {
     let (journal, _) = bed.open();
     bed.commit(&journal, &bed.blocks(4, 10));
     let mut second = bed.blocks(1, 20);
-    second.revoked = vec![(DiskOff(0), 1024)];
+    second.revoked = vec![range(0, 1024)];
     bed.commit(&journal, &second);
     let recovered = bed.try_open().unwrap().1;
     let home = || recovered.replay().iter().map(|(at, block)| (at.0 / 512, block[0])).collect::<Vec<_>>();
@@ -625,7 +629,7 @@ struct Notes {
 type Told = std::pin::Pin<Box<dyn Future<Output = Result<(), ordo_disk::DiskError>>>>;
 
 impl ordo_disk::KeepsCopies for Notes {
-    fn committed(&self, seq: u64, stored: &[ordo_disk::Stored], _revoked: &[(DiskOff, u64)]) {
+    fn committed(&self, seq: u64, stored: &[ordo_disk::Stored], _revoked: &[ByteRange]) {
         self.told.borrow_mut().push((seq, stored.to_vec()));
     }
 

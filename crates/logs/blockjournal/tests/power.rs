@@ -6,7 +6,9 @@
 
 use ordo_blockjournal::planted::{Broken, plant};
 use ordo_blockjournal::{Commit, Found, Inspected, Journal, Options, Place, Seq, Transaction};
-use ordo_disk::{Block, DiskOff, DiskOp, Effect, Fault, FaultPlan, Faulty, Kind, Queue, QueueOptions, RamDisk};
+use ordo_disk::{
+    Block, ByteRange, DiskOff, DiskOp, Effect, Fault, FaultPlan, Faulty, Kind, Queue, QueueOptions, RamDisk,
+};
 use ordo_rt::{Rng, Rt};
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -63,7 +65,11 @@ fn half(ram: &RamDisk, before: &[Transaction], half: &Transaction, options: Opti
 }
 
 fn example(block: usize) -> Transaction {
-    Transaction { blocks: filled(block, &[9, 8, 7]), revoked: vec![(DiskOff(0), block as u64)], note: vec![1; 100] }
+    Transaction {
+        blocks: filled(block, &[9, 8, 7]),
+        revoked: ByteRange::new(DiskOff(0), block as u64).into_iter().collect(),
+        note: vec![1; 100],
+    }
 }
 
 /// A journal in its third lap, with all but the last transaction checkpointed: old blocks are everywhere.
@@ -229,7 +235,7 @@ fn random(rng: &mut Rng) -> Transaction {
         transaction.blocks.push((DiskOff(at * 512), block.clone().image()));
     }
     if rng.chance(1, 4) {
-        transaction.revoked.push((DiskOff(rng.below(8) * 512), 512));
+        transaction.revoked.extend(ByteRange::new(DiskOff(rng.below(8) * 512), 512));
     }
     transaction.note = vec![rng.below(2) as u8; if rng.chance(1, 4) { rng.below(600) as usize } else { 0 }];
     transaction

@@ -2,6 +2,7 @@
 //!
 //! Each begins with the same envelope: a magic number, a version, and a checksum of the whole. What follows is the
 //! log's own.
+#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
 
 use crate::Error;
 use zerocopy::byteorder::little_endian::U32;
@@ -95,7 +96,7 @@ pub trait Superblock: Clone {
 
     /// The offset of its slot in the place.
     fn slot(&self) -> u64 {
-        self.sequence() % 2 * SLOT
+        if self.sequence().is_multiple_of(2) { 0 } else { SLOT }
     }
 }
 

@@ -1,4 +1,5 @@
 //! Reading the log sequentially, a megabyte at a time.
+#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
 
 use crate::Error;
 use crate::log::Inner;
@@ -51,12 +52,12 @@ impl Reader {
 
     /// The bytes of `range`, as far as they are in the window.
     pub(crate) fn get(&self, range: Range<u64>) -> &[u8] {
-        let index = |place: u64| (place.max(self.at) - self.at).min(self.bytes.len() as u64) as usize;
+        let index = |place: u64| place.saturating_sub(self.at).min(self.bytes.len() as u64) as usize;
         if range.start < self.at { &[] } else { &self.bytes[index(range.start)..index(range.end)] }
     }
 
     fn has(&self, range: &Range<u64>) -> bool {
-        self.at <= range.start && range.end <= self.at + self.bytes.len() as u64
+        self.at <= range.start && range.end <= self.at.saturating_add(self.bytes.len() as u64)
     }
 
     async fn fill(&mut self, range: Range<u64>) -> Result<(), Error> {

@@ -1,4 +1,5 @@
 //! A record: a header, followed by the caller's bytes unchanged.
+#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
 
 use crate::Lsn;
 #[cfg(feature = "planted")]
@@ -95,13 +96,19 @@ impl Header {
 
     /// Bytes of the record in the log.
     pub(crate) fn size(&self) -> usize {
-        HEADER + self.length as usize
+        HEADER.saturating_add(self.length as usize)
     }
 
     /// Where the next record begins if it was written together with this one.
     pub(crate) fn next(&self) -> u64 {
-        (self.lsn.0 + self.size() as u64).next_multiple_of(ALIGN)
+        let end = self.lsn.0.saturating_add(self.size() as u64);
+        end.checked_next_multiple_of(ALIGN).unwrap_or(end)
     }
+}
+
+/// The bytes of the header of a record that begins here, if they have an end.
+pub(crate) fn header_at(at: u64) -> Option<std::ops::Range<u64>> {
+    Some(at..at.checked_add(HEADER as u64)?)
 }
 
 /// CRC-32C of the log's id, the header after the checksum field, and the payload.

@@ -3,12 +3,13 @@
 //! The log ends with the last record that counts (`walk`). Whether that is its real end or a hole is decided by
 //! ring-4:
 //! after a hole, a record or a superblock names a durable record that was not found.
+#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
 
 use crate::error::{Damage, Witness};
 use crate::geometry::window;
 use crate::marks::Marks;
 use crate::read::Reader;
-use crate::record::{ALIGN, HEADER, Header};
+use crate::record::{ALIGN, HEADER, Header, header_at};
 use crate::superblock::Superblock;
 use crate::walk::Walk;
 use crate::{Error, Lsn};
@@ -51,38 +52,38 @@ pub(crate) async fn recover(circle: &Circle, superblock: &Superblock) -> Result<
             gaps.push((at, header.lsn.0));
         }
         marks.note(header.lsn);
-        records += 1;
+        records = u64::saturating_add(records, 1);
     }
     let end = walk.at();
     let damage = hole(circle, superblock, &mut walk).await?;
-    let told = Recovery { records, bytes: end - start, last: walk.last_lsn(), damage };
+    let told = Recovery { records, bytes: end.saturating_sub(start), last: walk.last_lsn(), damage };
     Ok(Found { told, end, marks, gaps })
 }
 
 /// Searches after the end for evidence of later durable records.
 async fn hole(circle: &Circle, superblock: &Superblock, walk: &mut Walk) -> Result<Option<Damage>, Error> {
-    let (end, limit) = (walk.at(), superblock.start + circle.size);
+    let (end, limit) = (walk.at(), superblock.start.saturating_add(circle.size));
     // If there is no record, everything that was durable lies before the start.
     let known = walk.last.map_or(superblock.start.saturating_sub(1), |last| last.lsn.0);
     let damage = |sure, witness| Ok(Some(Damage { at: Lsn(end), sure, witness }));
     if superblock.sure.0 > known || superblock.low.0 > circle.up(end) {
         return damage(superblock.sure, Witness::Superblock);
     }
-    let to = limit.min(end.saturating_add(2 * window(circle)));
+    let to = limit.min(end.saturating_add(window(circle).saturating_mul(2)));
     let mut at = end;
-    while at + HEADER as u64 <= to {
-        walk.reader.load(at..at + HEADER as u64, to).await?;
+    while let Some(header) = header_at(at).filter(|header| header.end <= to) {
+        walk.reader.load(header, to).await?;
         // Candidates of this lap, or of a later one that belongs to a lost superblock.
         let window = walk.reader.get(at..to);
-        let places = (0..window.len().saturating_sub(HEADER) + 1).step_by(ALIGN as usize);
-        let passed = places.len() as u64 * ALIGN;
-        let found = places.map(|from| (from, Header::number(&window[from..from + HEADER])));
+        let places = (0..=window.len().saturating_sub(HEADER)).step_by(ALIGN as usize);
+        let passed = (places.clone().count() as u64).saturating_mul(ALIGN);
+        let found = places.map(|from| (from, Header::number(window.get(from..).unwrap_or_default())));
         let Some((from, lsn)) = found.filter_map(|(from, lsn)| Some((from as u64, lsn?))).next() else {
-            at += passed;
+            at = at.saturating_add(passed);
             continue;
         };
-        at += from;
-        if lsn.0 > at && (lsn.0 - at).is_multiple_of(circle.size) {
+        at = at.saturating_add(from);
+        if lsn.0.checked_sub(at).is_some_and(|later| later > 0 && later.is_multiple_of(circle.size)) {
             let mut later = Walk::new(Reader::new(circle.clone()), circle.clone(), superblock.id, 0..=u32::MAX, lsn.0);
             if later.record(lsn.0).await?.is_some() {
                 return damage(lsn, Witness::NewerMount(lsn));
@@ -98,7 +99,7 @@ async fn hole(circle: &Circle, superblock: &Superblock, walk: &mut Walk) -> Resu
                 return damage(header.sure, Witness::Record(lsn));
             }
         }
-        at += ALIGN;
+        at = at.saturating_add(ALIGN);
     }
     Ok(None)
 }

@@ -1,10 +1,11 @@
 //! Reading an open log: by number, forward from a number, backward from a number.
+#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
 
 use crate::error::{Damage, Witness};
 use crate::geometry::record_most;
 use crate::log::Inner;
 use crate::read::Reader;
-use crate::record::{HEADER, Header};
+use crate::record::{HEADER, Header, header_at};
 use crate::walk::Walk;
 use crate::{Error, Log, Lsn};
 use std::rc::Rc;
@@ -142,11 +143,12 @@ impl ScanBack {
         }
         self.log.holds(self.next)?;
         let floor = self.log.circle.down(low.0);
-        self.reader.load_back(at..at + HEADER as u64, floor).await?;
-        let header = Header::decode(self.reader.get(at..at + HEADER as u64), at);
+        let Some(place) = header_at(at) else { return Err(self.log.no_record(self.next)) };
+        self.reader.load_back(place.clone(), floor).await?;
+        let header = Header::decode(self.reader.get(place), at);
         let header = header.filter(|header| header.length as usize <= record_most(&self.log.circle));
         let Some(header) = header else { return Err(self.log.no_record(self.next)) };
-        let range = at..at + header.size() as u64;
+        let range = at..at.saturating_add(header.size() as u64);
         self.reader.load_back(range.clone(), floor).await?;
         let bytes = self.reader.get(range);
         if !Header::is_whole(self.log.id, bytes) {

@@ -1,6 +1,7 @@
 //! The superblock: what the log is, and where reading starts.
 //!
 //! Its envelope and its two slots are those of `ring` (ring-1).
+#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
 
 use crate::Lsn;
 use ordo_ring::{Envelope, SUPERBLOCK, UNIT_LEAST, UNIT_MOST, UNITS_LEAST};
@@ -63,7 +64,7 @@ impl ordo_ring::Superblock for Superblock {
     }
 
     fn next(&self) -> Superblock {
-        Superblock { sequence: self.sequence + 1, ..self.clone() }
+        Superblock { sequence: self.sequence.saturating_add(1), ..self.clone() }
     }
 
     fn to_bytes(&self) -> [u8; SUPERBLOCK] {

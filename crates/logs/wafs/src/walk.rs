@@ -3,10 +3,11 @@
 //! A record counts only at the place that follows from the one before it: directly after it, if both were written
 //! together, otherwise at the next unit (wafs-5). It names that record as its predecessor (wafs-3), and its mount is
 //! not older (wafs-4).
+#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
 
 use crate::geometry::record_most;
 use crate::read::Reader;
-use crate::record::{HEADER, Header};
+use crate::record::{HEADER, Header, header_at};
 use crate::{Error, Lsn};
 use ordo_ring::Circle;
 #[cfg(feature = "planted")]
@@ -29,7 +30,7 @@ pub(crate) struct Walk {
 
 impl Walk {
     pub(crate) fn new(reader: Reader, circle: Circle, id: u64, epochs: RangeInclusive<u32>, start: u64) -> Walk {
-        let limit = start + circle.size;
+        let limit = start.saturating_add(circle.size);
         Walk { reader, circle, id, epochs, limit, start, last: None }
     }
 
@@ -53,16 +54,17 @@ impl Walk {
 
     /// The caller's bytes of the record that [`Walk::next`] has found.
     pub(crate) fn payload(&self, header: &Header) -> &[u8] {
-        let from = header.lsn.0 + HEADER as u64;
-        self.reader.get(from..from + u64::from(header.length))
+        let from = header.lsn.0.saturating_add(HEADER as u64);
+        self.reader.get(from..from.saturating_add(header.length.into()))
     }
 
     /// A mount continues in the next unit. It leaves a record that it found torn directly after the last record, and
     /// that record must not count even if the disk can read it again. Therefore the later mount's record has priority.
     async fn either(&mut self, near: u64, far: u64) -> Result<Option<Header>, Error> {
-        self.reader.load(near..(far + HEADER as u64).min(self.limit).max(near), self.limit).await?;
+        let Some(place) = header_at(far) else { return self.counts(near).await };
+        self.reader.load(near..place.end.min(self.limit).max(near), self.limit).await?;
         let epoch = self.last.map(|last| last.epoch);
-        let later = Header::decode(self.reader.get(far..far + HEADER as u64), far);
+        let later = Header::decode(self.reader.get(place), far);
         if later.is_some_and(|header| Some(header.epoch) > epoch)
             && let Some(found) = self.counts(far).await?
         {
@@ -90,11 +92,9 @@ impl Walk {
 
     /// The record at `at`, if a valid one is there.
     pub(crate) async fn record(&mut self, at: u64) -> Result<Option<Header>, Error> {
-        if at.saturating_add(HEADER as u64) > self.limit {
-            return Ok(None);
-        }
-        self.reader.load(at..at + HEADER as u64, self.limit).await?;
-        let Some(header) = Header::decode(self.reader.get(at..at + HEADER as u64), at) else { return Ok(None) };
+        let Some(place) = header_at(at).filter(|place| place.end <= self.limit) else { return Ok(None) };
+        self.reader.load(place.clone(), self.limit).await?;
+        let Some(header) = Header::decode(self.reader.get(place), at) else { return Ok(None) };
         let end = at.saturating_add(header.size() as u64);
         if header.length as usize > record_most(&self.circle) || end > self.limit {
             return Ok(None);

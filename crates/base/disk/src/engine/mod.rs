@@ -153,6 +153,7 @@ async fn drive(rt: Rt, engine: Weak<dyn Engine>, watch: ordo_rt::Watch, bell: Rc
 fn cause_of(fault: Fault, size: u64) -> Cause {
     match fault {
         Fault::Ended | Fault::System(Errno::NXIO | Errno::NODEV) => Cause::Gone { size },
+        Fault::Nothing => Cause::Nothing,
         Fault::Gone(gone) => Cause::Server(gone),
         Fault::System(Errno::OPNOTSUPP) => Cause::Unsupported,
         Fault::System(errno) => Cause::Io(errno.raw_os_error()),

@@ -73,8 +73,10 @@ impl Ring {
 }
 
 impl Pending {
-    fn new(mut work: Work, sender: Sender<Done>) -> Box<Pending> {
-        let (at, slices): (u64, Vec<Slice>) = match &mut work {
+    fn new(work: Work, sender: Sender<Done>) -> Box<Pending> {
+        let mut pending = Box::new(Pending { work, slices: Vec::new(), first: 0, at: 0, left: 0, sender });
+        // The addresses are taken where the buffers stay: those taken before a move are not valid after it.
+        let (at, slices): (u64, Vec<Slice>) = match &mut pending.work {
             Work::Read { at, parts } => {
                 let blocks = parts.iter_mut().map(|part| &mut part.block);
                 (*at, blocks.map(|block| Slice { base: block.as_mut_ptr(), len: block.len() }).collect())
@@ -86,8 +88,9 @@ impl Pending {
             }
             Work::Flush | Work::Punch { .. } | Work::Extents { .. } => (0, Vec::new()),
         };
-        let left = slices.iter().map(|slice| slice.len as u64).sum();
-        Box::new(Pending { work, slices, first: 0, at, left, sender })
+        pending.left = slices.iter().map(|slice| slice.len as u64).sum();
+        (pending.at, pending.slices) = (at, slices);
+        pending
     }
 
     fn entry(&self, file: &File) -> Entry {
@@ -119,7 +122,7 @@ impl Pending {
         }
         if result == 0 {
             let read = matches!(self.work, Work::Read { .. });
-            return Some(Err(if read { Fault::Ended } else { Fault::System(Errno::IO) }));
+            return Some(Err(if read { Fault::Ended } else { Fault::Nothing }));
         }
         // The kernel never reports more than was requested; `min` only keeps the arithmetic safe.
         let mut done = (result as usize).min(self.left as usize);
@@ -284,6 +287,8 @@ mod tests {
         assert_eq!((slice.base as usize - second, slice.len), (476, 548));
         assert!(pending.answer(-Errno::AGAIN.raw_os_error()).is_none());
         assert!(pending.answer(1572).is_some_and(|outcome| outcome.is_ok()));
+        let work = Work::Write { at: 4096, parts: vec![part()], fua: false };
+        assert!(matches!(Pending::new(work, oneshot().0).answer(0), Some(Err(Fault::Nothing))));
         assert!(Pending::new(Work::Flush, oneshot().0).answer(0).is_some_and(|outcome| outcome.is_ok()));
     }
 }

@@ -48,6 +48,8 @@ pub(crate) enum Fault {
     System(Errno),
     /// The file ended within the range, although it was long enough when it was opened.
     Ended,
+    /// No byte was written, and no error given.
+    Nothing,
     /// The server was given up.
     Gone(NbdGone),
 }
@@ -116,7 +118,7 @@ fn write(fd: BorrowedFd<'_>, mut at: u64, parts: &[WritePart], fua: bool) -> Res
     IoSlice::advance_slices(&mut rest, 0);
     while !rest.is_empty() {
         match retry(|| pwritev2(fd, &rest[..rest.len().min(IOV_MAX)], at, flags)) {
-            Ok(0) => return Err(Errno::IO.into()),
+            Ok(0) => return Err(Fault::Nothing),
             Ok(done) => {
                 at += done as u64;
                 IoSlice::advance_slices(&mut rest, done);

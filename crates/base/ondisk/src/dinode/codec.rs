@@ -268,6 +268,14 @@ mod tests {
             Dinode::decode(&bytes, &g, Ino(9)).unwrap().mtime.sec
         };
         assert_eq!((read_back(-1), read_back(1 << 40)), (0, u32::MAX.into()));
+        for sec in [i64::MIN, -1, 0, 1, u32::MAX.into(), 1 << 32, i64::MAX] {
+            let (time, wide) = (Timestamp { sec, nsec: 7 }, Timestamp { sec, nsec: 7 }.held(Format::Ufs2));
+            assert_eq!(
+                (time.held(Format::Ufs1).sec, wide),
+                (read_back(sec), time),
+                "what is shown is what is read back"
+            );
+        }
         assert_eq!(Timestamp::of(5, 1_000_000_000), Timestamp { sec: 5, nsec: 0 });
         assert_eq!(Timestamp::of(5, -1), Timestamp { sec: 5, nsec: 0 });
     }

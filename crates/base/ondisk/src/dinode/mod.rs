@@ -70,6 +70,18 @@ impl Timestamp {
         Timestamp { sec, nsec: u32::try_from(nsec).ok().filter(|&n| n < 1_000_000_000).unwrap_or(0) }
     }
 
+    /// The nearest time that an inode of this format can hold.
+    #[must_use]
+    pub fn held(self, format: Format) -> Timestamp {
+        match format {
+            Format::Ufs1 => match u32::try_from(self.sec) {
+                Ok(_) => self,
+                Err(_) => Timestamp { sec: self.sec.clamp(0, u32::MAX.into()), nsec: 0 },
+            },
+            Format::Ufs2 => self,
+        }
+    }
+
     fn narrow(self) -> i32 {
         signed32(u32::try_from(self.sec.max(0)).unwrap_or(u32::MAX))
     }

@@ -7,7 +7,7 @@ use ordo_buf::{Key, Op, Role};
 use ordo_disk::{DiskOff, Tag};
 use ordo_ondisk::cg::map;
 use ordo_ondisk::{CgFrag, Cgx, Corrupt, Csum, Dinode, FragNo, Ino, Lbn, Rule, Structure};
-use ordo_ufs::Inode;
+use ordo_ufs::{Inode, Once};
 use ordo_vfs::{Error, Result};
 use std::ops::Range;
 
@@ -113,7 +113,8 @@ impl Ffs {
     pub async fn cut_beyond(&self, op: Op, inode: &Inode) -> Result<()> {
         let size = inode.size();
         let (keep, mut to) = (size.div_ceil(self.g.bsize.into()).max(12), u64::MAX);
-        while let Some(lowest) = self.cut_piece(op, inode, keep, to, Why::Shrink(size)).await? {
+        let mut met = Once::default();
+        while let Some(lowest) = self.cut_piece(op, inode, keep, to, Why::Shrink(size), &mut met).await? {
             to = lowest;
         }
         Ok(())

@@ -405,7 +405,7 @@ fn attributes_grow_in_place_then_move_and_go() {
             let value = vec![5; value];
             ordo_ondisk::extattr::with(&[], &**g, file.inode.ino(), user, b"name", Some(&value)).unwrap().unwrap()
         };
-        let set = |area: &[u8]| bench.rt.block_on(ffs.set_attributes(bench.op, &SOMEBODY, &file.inode, area));
+        let set = |area: &[u8]| bench.rt.block_on(ffs.set_attributes(bench.op, &SOMEBODY, &file.inode, area, None));
         let get = || bench.rt.block_on(ffs.attributes(&file.inode)).unwrap();
         let bsize = g.bsize as usize;
         for value in [3, 100, g.fsize as usize + 9, 40, bsize - 64, bsize + 300, 2 * bsize - 200, 60] {
@@ -415,6 +415,17 @@ fn attributes_grow_in_place_then_move_and_go() {
             bench.check_counts();
         }
         assert!(matches!(set(&vec![0; 2 * bsize + 8]), Err(Error::Refused(Refusal::AttributeTooBig))));
+        // The same records with another byte: in place, but not where the mode belongs to them.
+        let (at, mut other) = (file.inode.dinode().extb, area(60));
+        *other.last_mut().unwrap() ^= 1;
+        set(&other).unwrap();
+        assert_eq!(file.inode.dinode().extb, at);
+        let same = area(60);
+        let rights = ffs.set_attributes(bench.op, &SOMEBODY, &file.inode, &same, Some(0o640));
+        bench.rt.block_on(rights).unwrap();
+        assert_ne!(file.inode.dinode().extb, at);
+        assert_eq!(file.inode.dinode().mode & 0o777, 0o640);
+        bench.check_counts();
         let again = remount(&bench);
         let inode = again.load(file.inode.ino());
         assert_eq!(again.rt.block_on(again.ffs.attributes(&inode)).unwrap(), area(60));
@@ -425,7 +436,7 @@ fn attributes_grow_in_place_then_move_and_go() {
     }
     let bench = Bench::ufs1();
     let file = File::new(&bench);
-    let refused = bench.rt.block_on(bench.ffs.set_attributes(bench.op, &SOMEBODY, &file.inode, &[0; 8]));
+    let refused = bench.rt.block_on(bench.ffs.set_attributes(bench.op, &SOMEBODY, &file.inode, &[0; 8], None));
     assert!(matches!(refused, Err(Error::Refused(Refusal::NotSupported))));
 }
 

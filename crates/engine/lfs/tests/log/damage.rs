@@ -3,14 +3,14 @@
 
 use crate::{Made, SMALL, made, mount_on};
 use ordo_buf::{Cache, CacheOptions, Health, Syncer};
-use ordo_disk::{Queue, QueueOptions, RamDisk};
+use ordo_disk::{Counted, Disk, Queue, QueueOptions, RamDisk};
 use ordo_lfs::OpenOptions;
 use ordo_ondisk::lfs::summary::{Item, seal};
 use ordo_ondisk::lfs::{Geometry, IFILE, Pseg, SegNo, Summary, Superblock, cksum};
 use ordo_ondisk::{Endian, Lbn};
 use ordo_rt::{Rng, Rt};
 use ordo_ufs::Ufs;
-use ordo_vfs::{Caller, FallocMode, FileSystem, Kind, Mode, Name, NodeId, SetAttr};
+use ordo_vfs::{Caller, Error, FallocMode, FileSystem, Kind, Mode, Name, NodeId, SetAttr};
 use std::pin::pin;
 use std::rc::Rc;
 use std::task::Poll;
@@ -284,6 +284,44 @@ fn damaged_volumes_are_refused_or_work_as_far_as_they_are_whole() {
         *(if mounted { &mut mounts } else { &mut refused }) += 1;
     }
     assert!(mounts > 5 && refused > 0, "{mounts} mounted, {refused} refused: it was no test");
+}
+
+/// Cutting a file whose pointers lead to one block again and again ends by an error, after few reads.
+#[test]
+fn what_two_pointers_lead_to_is_not_freed_twice() {
+    for level in 0..3 {
+        let mut bytes = volume(OF, true);
+        let g = Superblock::decode(&bytes[8192..]).expect("the volume is good").geometry();
+        for found in partial_segments(&bytes, &g) {
+            for item in &found.pseg.items {
+                let Item::Block { lbn, at, .. } = item else { continue };
+                if lbn.0 >= 0 || g.tree().level(*lbn) != Some(level) {
+                    continue;
+                }
+                let from = g.byte(*at).0 as usize;
+                for word in 0..g.nindir as usize {
+                    g.endian.put_u32(&mut bytes[from..], 4 * word, at.0 as u32).unwrap();
+                }
+                make_right(&mut bytes, &g, &found);
+            }
+        }
+        let rt = Rt::virtual_time(1);
+        let (counted, requests) = Counted::count(Rc::new(RamDisk::from_bytes(&bytes)) as Rc<dyn Disk>);
+        let refused = rt.block_on(async {
+            let mounted = mount_on(&rt, counted, 1 << 20).await;
+            let (fs, mut refused) = (&mounted.fs, 0);
+            for (_, _, node, _) in walk(fs).await.iter().filter(|(.., kind)| *kind == Kind::Regular) {
+                let before = requests.get().reads;
+                let cut = fs.setattr(*node, &SetAttr { size: Some(0), ..SetAttr::default() }).await;
+                refused += u32::from(matches!(cut, Err(Error::Corrupt(_))));
+                let reads = requests.get().reads - before;
+                assert!(reads < 600, "level {level}: {reads} reads");
+            }
+            refused
+        });
+        assert!(refused >= 3, "level {level}: {refused} refused");
+        rt.drop_tasks();
+    }
 }
 
 #[test]

@@ -6,7 +6,7 @@ use super::marks::Marks;
 use crate::DataMode;
 use ordo_blockjournal::{Commit, Journal, Options, Place, Seq, Transaction};
 use ordo_buf::{Boxed, LogFile};
-use ordo_disk::{DiskOff, Homeward, KeepsCopies};
+use ordo_disk::{ByteRange, DiskOff, Homeward, KeepsCopies};
 use ordo_ondisk::redo::{self, Waiting};
 use ordo_vfs::{Error, Result};
 use std::rc::Rc;
@@ -50,14 +50,15 @@ impl Blocks {
     }
 
     /// Blocks that wait to be freed: their contents are not needed any more.
-    fn revoked(&self, capture: &Capture) -> Vec<(DiskOff, u64)> {
+    fn revoked(&self, capture: &Capture) -> Vec<ByteRange> {
         let frag = u64::from(self.frag);
         let runs = capture.waiting.iter().flat_map(|waiting| match waiting {
             Waiting::Blocks(runs) => runs.as_slice(),
             Waiting::Inode(..) => &[],
         });
         let freed = runs.map(|(at, frags)| (DiskOff(at.0 * frag), u64::from(*frags) * frag));
-        freed.chain(capture.void.iter().copied()).collect()
+        // What has no end is on no disk.
+        freed.chain(capture.void.iter().copied()).filter_map(|(at, len)| ByteRange::new(at, len)).collect()
     }
 }
 

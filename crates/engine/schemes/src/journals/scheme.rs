@@ -12,7 +12,7 @@ use ordo_buf::{
     Answer, Boxed, BufRef, Cache, Capabilities, CrashLeaves, Defers, Durable, Explains, Fields, Held, ImageNo,
     KeepsLog, Landing, Leave, LogFile, LogKind, Must, Op, Promises, Ready, Role, Scheme, SeesChanges, Step, TracksBufs,
 };
-use ordo_disk::{Block, DiskError, DiskOff, Homeward, KeepsCopies, Stored};
+use ordo_disk::{Block, ByteRange, DiskError, Homeward, KeepsCopies, Stored};
 use ordo_rt::Time;
 use ordo_vfs::{Error, Result};
 use std::cell::Cell;
@@ -294,7 +294,7 @@ impl<L: Log> KeepsLog for Journal<L> {
 struct Unsettled(Rc<dyn KeepsCopies>, Cell<u32>);
 
 impl KeepsCopies for Unsettled {
-    fn committed(&self, seq: u64, stored: &[Stored], revoked: &[(DiskOff, u64)]) {
+    fn committed(&self, seq: u64, stored: &[Stored], revoked: &[ByteRange]) {
         self.0.committed(seq, stored, revoked);
     }
 

@@ -4,7 +4,7 @@
 //! L2. A group is written only after the blocks of inodes that it counts. Those blocks wait for nothing, so there is no
 //!     cycle.
 //! L3. A dinode is written with all of its pending pointers that are safe, or as it was before the unsafe ones; the
-//!     attribute area with all of its pointers or none.
+//!     attribute area with all of its pointers or none, and with its own mode and owner.
 //! L4. In a directory's block, the bytes around a held removal are written as they were before the oldest such removal;
 //!     names added and removed in these bytes since then are written later.
 
@@ -13,9 +13,9 @@ use super::deps::{AllocDep, Before, Deps, DirAdd, DirRem, PageKind, PageNo, Poin
 use super::state::{Action, Event, State};
 use super::unmet::Change;
 use crate::records::Id;
-use ordo_buf::{BufRef, Cache, Freed, ImageNo, Leave, Pointers, Ticket, Undo};
+use ordo_buf::{BufRef, Cache, Freed, ImageNo, Leave, OldAttributes, Pointers, Ticket, Undo};
 use ordo_disk::Block;
-use ordo_ondisk::{FragNo, Ino};
+use ordo_ondisk::Ino;
 
 /// The image that is written, if it differs from the buf.
 struct Undone<'a> {
@@ -93,7 +93,7 @@ impl Deps {
         let mut area_goes_back = false;
         for id in &pending {
             let Some(dep) = self.pointers.get(*id).filter(|dep| dep.state == State::Held) else { continue };
-            if let (PointerSlot::ExtAttr(0), Before::Area(before)) = (dep.slot, &dep.before) {
+            if let (PointerSlot::ExtAttr(0), Before::Attributes(before)) = (dep.slot, &dep.before) {
                 area = Some(**before);
             }
             if self.is_safe(Change::Pointer(dep)) {
@@ -108,7 +108,7 @@ impl Deps {
                 size = size.min(before);
             }
         }
-        let area: Option<([FragNo; 2], u64)> = area.filter(|_| area_goes_back);
+        let area: Option<OldAttributes> = area.filter(|_| area_goes_back);
         let mut gone = 0;
         if !back.is_empty() || size != u64::MAX || area.is_some() {
             let pointers = Pointers { ino, back: &back, size, attributes: area };

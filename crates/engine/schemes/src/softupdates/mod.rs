@@ -131,10 +131,8 @@ impl SoftUpdates {
             Step::InodesReady { cg } => deps.inodes_ready(cg),
             Step::BlockReady { block, .. } => deps.fresh_inodes = Some(Landing::of(block)),
             Step::InodeAllocated { ino, map: Some(cg), inode, .. } => deps.inode_allocated(ino, cg, inode),
-            Step::BlockAllocated {
-                ino, role, slot, old, new, block, map: Some(cg), size_before, freed: None, ..
-            } => {
-                let set = Allocated { ino, role, slot, old, new, block, cg, size_before };
+            Step::BlockAllocated { ino, role, slot, old, new, block, map: Some(cg), with, freed: None, .. } => {
+                let set = Allocated { ino, role, slot, old, new, block, cg, with };
                 if !deps.first_pointer_allocated(&set) {
                     deps.block_allocated(cache, &set, &mut None);
                 }
@@ -162,10 +160,8 @@ impl SoftUpdates {
     fn keep(&self, cache: &Rc<Cache>, step: Step<'_>) -> Option<Ticket> {
         let mut deps = self.deps.borrow_mut();
         match step {
-            Step::BlockAllocated {
-                ino, role, slot, old, new, block, map: Some(cg), size_before, mut freed, ..
-            } => {
-                let set = Allocated { ino, role, slot, old, new, block, cg, size_before };
+            Step::BlockAllocated { ino, role, slot, old, new, block, map: Some(cg), with, mut freed, .. } => {
+                let set = Allocated { ino, role, slot, old, new, block, cg, with };
                 deps.block_allocated(cache, &set, &mut freed);
                 freed
             }

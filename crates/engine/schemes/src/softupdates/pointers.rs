@@ -5,7 +5,7 @@ use super::rule::Rule;
 use super::state::{Action, Event, State};
 use crate::AllocInit;
 use crate::records::Id;
-use ordo_buf::{BufRef, Cache, Freed, Landing, Role, Run, Slot, Ticket};
+use ordo_buf::{BufRef, Cache, Freed, Landing, Role, Run, Slot, Ticket, With};
 use ordo_ondisk::{FragNo, Ino};
 
 /// A pointer that was set, as the step reports it.
@@ -17,7 +17,7 @@ pub(super) struct Allocated<'a> {
     pub(super) new: Run,
     pub(super) block: &'a BufRef,
     pub(super) cg: &'a BufRef,
-    pub(super) size_before: Option<u64>,
+    pub(super) with: With<'a>,
 }
 
 /// Both are the same landing. A size that grows without a pause must not wait each time for its last growth.
@@ -45,11 +45,7 @@ impl Deps {
             Slot::ExtAttr(_, k) => PointerSlot::ExtAttr(k),
             Slot::Indirect(buf, i) => PointerSlot::Indirect(self.page_of(buf), i),
         };
-        let before = match (slot, set.size_before) {
-            (PointerSlot::ExtAttr(_), size) => Before::Area(Box::new((runs_of(freed.as_ref()), size.unwrap_or(0)))),
-            (_, Some(size)) => Before::Size(size),
-            (_, None) => Before::Same,
-        };
+        let before = Before::of(set.with);
         if slot == PointerSlot::ExtAttr(0) {
             // The area changes as a whole: the second block of an area that no image had is dropped with it.
             self.take_pointer(cache, set.ino, PointerSlot::ExtAttr(1));
@@ -217,13 +213,4 @@ impl Deps {
         }
         (0, None)
     }
-}
-
-/// The pointers of an old area of attributes: one run for each.
-fn runs_of(freed: Option<&Ticket>) -> [FragNo; 2] {
-    let mut old = [FragNo::HOLE; 2];
-    if let Some(Freed::Blocks { runs, .. }) = freed.map(Ticket::freed) {
-        old.iter_mut().zip(runs).for_each(|(to, run)| *to = run.0);
-    }
-    old
 }

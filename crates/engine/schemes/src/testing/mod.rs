@@ -2,7 +2,7 @@
 
 use ordo_buf::{
     Answer, Buf, BufRef, Cache, CacheOptions, CallKind, Fields, Freed, Health, Home, Key, Must, Op, Role, Run, Scheme,
-    Slot, Step, Ticket,
+    Slot, Step, Ticket, With,
 };
 use ordo_disk::{DiskOff, DiskOp, Event, Queue, QueueOptions, RamDisk, Recorder};
 use ordo_ondisk::{FragNo, Ino, Lbn};
@@ -132,7 +132,7 @@ impl World {
             new,
             block: data,
             map: Some(cg),
-            size_before: None,
+            with: With::Nothing,
             freed,
         };
         let (direct, indirect) = (Slot::Inode(inode, 0), Slot::Indirect(self.buf(Role::Indirect), 0));

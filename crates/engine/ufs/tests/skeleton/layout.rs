@@ -8,7 +8,7 @@
 //! 3. The inode map is in memory. A mount reads the summaries of the log in order, and has it again (roll-forward).
 
 use crate::log::{BLOCK, Log, Writer, byte};
-use ordo_buf::{BufRef, Cache, Fields, Freed, Gone, Key, Op, Places, Role, Run, Scheme, Slot, Step, Want};
+use ordo_buf::{BufRef, Cache, Fields, Freed, Gone, Key, Op, Places, Role, Run, Scheme, Slot, Step, Want, With};
 use ordo_ondisk::{Dialect, Dinode, Encoding, FragNo, Ino, Lbn, dirent};
 use ordo_ufs::{Fill, Inode, Layout, Mapped, NewInode, Shape};
 use ordo_vfs::{Caller, Kind, Refusal, Result, StatFs};
@@ -40,6 +40,7 @@ impl Append {
             encoding: Encoding { dialect: Dialect::NetBsd, ..Encoding::from(&log.g) },
             dir_format: log.g.dir_format(),
             maxfilesize: LARGEST,
+            volume: u64::MAX,
             inodes: 1 << 20,
             maxcontig: 1,
             keeps_depth: false,
@@ -164,7 +165,7 @@ impl Append {
         let (slot, new) = (Slot::Inode(&at, 0), Run { at: FragNo::HOLE, frags: 8 });
         let map = None;
         let step =
-            Step::BlockAllocated { ino, lbn, role, slot, old: none, new, block, map, size_before: None, freed: None };
+            Step::BlockAllocated { ino, lbn, role, slot, old: none, new, block, map, with: With::Nothing, freed: None };
         self.report(op, step).await
     }
 }
@@ -329,7 +330,7 @@ impl Layout for Append {
         Ok(Vec::new())
     }
 
-    async fn set_attributes(&self, _: Op, _: &Caller, _: &Inode, _: &[u8]) -> Result<()> {
+    async fn set_attributes(&self, _: Op, _: &Caller, _: &Inode, _: &[u8], _: Option<u16>) -> Result<()> {
         Err(Refusal::NotSupported.into())
     }
 

@@ -4,10 +4,16 @@
 //! execute the file: on every change of owner, on a write or truncation that it marks as made without CAP_FSETID, and
 //! on a SETATTR that sets nothing, which remains of the kernel's own attempt to clear them (before a write, before
 //! fallocate, in a chown that changes neither).
+//!
+//! A1. Root keeps both bits when it writes: the kernel marks nothing then. Only the file's capability goes, for which
+//!     the kernel sends REMOVEXATTR, and the SETATTR that sets nothing right behind it, from the same thread. That one
+//!     clears nothing; a chown that changes neither sends the same two, and changes no owner. Without the REMOVEXATTR
+//!     it is a chown.
 
 use super::Server;
 use crate::proto::abi::{SetattrIn, fattr};
 use crate::proto::reply::{Answer, Notice, Reply};
+use crate::proto::request::Head;
 use crate::transport::Transport;
 use ordo_vfs::{Caller, FileSystem, Kind, Mode, NodeId, SetAttr, SetTime, Stamp};
 use rustix::io::Errno;
@@ -47,10 +53,11 @@ fn decode(args: &SetattrIn) -> Result<SetAttr, Errno> {
 }
 
 impl<F: FileSystem, T: Transport> Server<F, T> {
-    pub(super) async fn setattr(&self, node: NodeId, args: &SetattrIn) -> Answer {
+    pub(super) async fn setattr(&self, head: &Head, node: NodeId, args: &SetattrIn) -> Answer {
         let mut set = decode(args)?;
         self.setattrs.set(self.setattrs.get() + 1);
-        let owner = set.uid.is_some() || set.gid.is_some() || set == SetAttr::default();
+        let keeps = self.uncapable.take() == Some((node, head.pid));
+        let owner = set.uid.is_some() || set.gid.is_some() || set == SetAttr::default() && !keeps;
         if set.mode.is_none() && (owner || args.valid & fattr::KILL_SUIDGID != 0) {
             let attr = self.fs.getattr(node).await.map_err(|e| self.refuse(&e))?;
             if attr.kind != Kind::Directory {

@@ -184,7 +184,7 @@ impl<F: FileSystem, T: Transport> Server<F, T> {
                 let attr = fs.getattr(node).await.map_err(|e| self.refuse(&e))?;
                 Ok(Reply::Bytes(self.show.statx_out(&attr)))
             }
-            Request::Setattr(args) => self.setattr(node, &args).await,
+            Request::Setattr(args) => self.setattr(head, node, &args).await,
             Request::Readlink => Ok(Reply::Data(vec![fs.readlink(node).await.map_err(|e| self.refuse(&e))?])),
             Request::Symlink { name: bytes, target } => {
                 self.entry(fs.symlink(&who(0), node, name(bytes)?, target).await)
@@ -223,7 +223,7 @@ impl<F: FileSystem, T: Transport> Server<F, T> {
             Request::Setxattr { args, name, value } => self.setxattr(&who(0), node, &args, name, value).await,
             Request::Getxattr { size, name } => self.getxattr(head.uid, node, name, size).await,
             Request::Listxattr { size } => self.listxattr(node, size).await,
-            Request::Removexattr { name } => self.removexattr(node, name).await,
+            Request::Removexattr { name } => self.removexattr(head, node, name).await,
             Request::Fallocate(args) => self.fallocate(&who(0), node, &args).await,
             Request::CopyFileRange(args) => self.copy_file_range(&who(0), node, &args).await,
             Request::Lseek(args) => self.lseek(node, &args).await,

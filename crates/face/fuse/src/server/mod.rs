@@ -32,7 +32,7 @@ use init::Agreed;
 use lookups::Lookups;
 use ordo_rt::Rt;
 use ordo_rt::sync::Notify;
-use ordo_vfs::FileSystem;
+use ordo_vfs::{FileSystem, NodeId};
 use record::Tape;
 use rustix::io::Errno;
 use signals::Signals;
@@ -276,6 +276,8 @@ struct Server<F, T> {
     tape: Tape,
     /// SETATTR requests so far.
     setattrs: Cell<u64>,
+    /// The file of which a caller, by thread, has just removed the capability (attributes-1).
+    uncapable: Cell<Option<(NodeId, u32)>>,
     /// What was read since the server slept last.
     turn: Cell<Turn>,
     /// Requests that became tasks and are not finished.
@@ -295,6 +297,7 @@ impl<F: FileSystem, T: Transport> Server<F, T> {
             lookups: RefCell::default(),
             tape: Tape::new(rt),
             setattrs: Cell::new(0),
+            uncapable: Cell::new(None),
             turn: Cell::new(Turn::default()),
             under_way: Cell::new(0),
             finished: Notify::new(),

@@ -4,6 +4,7 @@ use super::{SCRUB, STATUS, Server, TRACE};
 use crate::mount::status::ROOM as STATUS_ROOM;
 use crate::proto::abi::{GetxattrOut, SETXATTR_ACL_KILL_SGID, SetxattrIn};
 use crate::proto::reply::{Answer, Reply};
+use crate::proto::request::Head;
 use crate::transport::Transport;
 use ordo_vfs::{Caller, FileSystem, Mode, NodeId, SetAttr, XattrMode};
 use rustix::fs::XattrFlags;
@@ -12,6 +13,8 @@ use zerocopy::IntoBytes;
 
 /// The ACL that controls access to a file; the mode's group bits are a part of it.
 const ACL_ACCESS: &[u8] = b"system.posix_acl_access";
+/// What a program may do beyond its user.
+const CAPABILITY: &[u8] = b"security.capability";
 const ACL_PREFIX: &[u8] = b"system.posix_acl_";
 
 /// `bytes`, or only their number if the caller passed a buffer of size 0.
@@ -117,9 +120,12 @@ impl<F: FileSystem, T: Transport> Server<F, T> {
         Ok(())
     }
 
-    pub(super) async fn removexattr(&self, node: NodeId, name: &[u8]) -> Answer {
+    pub(super) async fn removexattr(&self, head: &Head, node: NodeId, name: &[u8]) -> Answer {
         self.xattr_name(name)?;
         self.fs.removexattr(node, name).await.map_err(|e| self.refuse(&e))?;
+        if head.uid == 0 && name == CAPABILITY {
+            self.uncapable.set(Some((node, head.pid)));
+        }
         Ok(Reply::Done)
     }
 }

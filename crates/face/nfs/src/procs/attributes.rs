@@ -6,7 +6,10 @@ use crate::convert;
 use crate::creds::Creds;
 use crate::server::Server;
 use nfs3_types::nfs3::*;
-use ordo_vfs::{FileSystem, SetAttr};
+use ordo_vfs::{Error, FileSystem, Refusal, SetAttr};
+
+/// Another call may change a file again and again; after so many times the client is told to come back.
+const TRIES: u32 = 8;
 
 impl<F: FileSystem + 'static> Server<F> {
     pub(crate) async fn getattr(&self, _: &Creds, args: GETATTR3args) -> GETATTR3res {
@@ -60,7 +63,9 @@ impl<F: FileSystem + 'static> Server<F> {
         self.set(creds, file, wanted).await
     }
 
-    /// Changes attributes as far as the caller may.
+    /// Changes attributes as far as the caller may. What he may do is known from the attributes as they were a moment
+    /// ago, and another call may have changed them since: an owner who has just lost his file must not make it
+    /// set-user-id for the next one. So the file system compares, and he is judged again.
     pub(super) async fn set(&self, creds: &Creds, file: &Held<'_, F>, wanted: SetAttr) -> Outcome<()> {
         if (SetAttr { if_ctime: None, ..wanted }) == SetAttr::default() {
             return Ok(());
@@ -68,9 +73,21 @@ impl<F: FileSystem + 'static> Server<F> {
         if wanted.size.is_some_and(|size| size > self.opts.max_file_size) {
             return Err(nfsstat3::NFS3ERR_FBIG);
         }
-        let granted = self.granted(creds, file).await?;
-        let set = changes(creds, &file.attr, granted, wanted)?;
-        self.fs.setattr(file.node, &set).await.map_err(|e| self.refuse(&e))?;
-        self.settle_attributes(file.node).await
+        let (mut attr, guarded) = (file.attr, wanted.if_ctime.is_some());
+        for _ in 0..TRIES {
+            let granted = self.granted_by(creds, file, &attr).await?;
+            let mut set = changes(creds, &attr, granted, wanted)?;
+            if set.mode.is_some() || set.uid.is_some() || set.gid.is_some() {
+                set.if_ctime = Some(attr.ctime);
+            }
+            match self.fs.setattr(file.node, &set).await {
+                Err(Error::Refused(Refusal::Changed)) if !guarded => {
+                    attr = self.fs.getattr(file.node).await.map_err(|e| self.refuse(&e))?;
+                }
+                Err(error) => return Err(self.refuse(&error)),
+                Ok(_) => return self.settle_attributes(file.node).await,
+            }
+        }
+        Err(nfsstat3::NFS3ERR_JUKEBOX)
     }
 }

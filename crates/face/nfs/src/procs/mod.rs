@@ -99,11 +99,16 @@ impl<F: FileSystem + 'static> Server<F> {
 
     /// What the caller may do with a file.
     async fn granted(&self, creds: &Creds, file: &Held<'_, F>) -> Outcome<Granted> {
-        let list = match self.opts.acls && !creds.is_root() && creds.uid != file.attr.uid {
+        self.granted_by(creds, file, &file.attr).await
+    }
+
+    /// The same by other attributes than those with which it was found.
+    async fn granted_by(&self, creds: &Creds, file: &Held<'_, F>, attr: &Attr) -> Outcome<Granted> {
+        let list = match self.opts.acls && !creds.is_root() && creds.uid != attr.uid {
             true => self.list_of(file).await?,
             false => None,
         };
-        Ok(Granted::of(creds, &file.attr, list.as_ref()))
+        Ok(Granted::of(creds, attr, list.as_ref()))
     }
 
     async fn list_of(&self, file: &Held<'_, F>) -> Outcome<Option<Acl>> {

@@ -1,10 +1,13 @@
 //! A damaged volume after a crash under soft updates: reclaiming the leaks ends, whatever an inode contains.
 
+use crate::common::{fresh, mount, mount_on};
+use crate::plant::Raw;
 use crate::scheme::AtOnce;
-use crate::{BYTES, SHAPES, Stage, located};
+use crate::{BYTES, SHAPES, Stage, file, ino, located};
 use ordo_ondisk::{Cgx, Dinode, FragNo, Ino};
 use ordofs::disk::{Counted, Disk, RamDisk};
 use ordofs::rt::Rt;
+use ordofs::vfs::{Error, FileSystem, Name, SetAttr, Whence};
 use ordofs::{LeaksPhase, LeaksProgress, MountOptions, Mounted};
 use std::rc::Rc;
 
@@ -72,5 +75,76 @@ fn pointers_that_lead_in_circles_come_to_an_end() {
         let ended = ends(&stage.ram).expect("it can be mounted");
         let why = ended.failure.unwrap_or_default();
         assert!(why.contains("more blocks than the volume"), "shape {shape}: {:?} {why}", ended.phase);
+    }
+}
+
+/// A file of the largest size, of which every pointer leads to pointers: of one block that names itself, or of three,
+/// each of which names the next one as often as it can.
+fn endless(shape: usize, shared: bool) -> (Rt, RamDisk, Ino) {
+    let rt = Rt::virtual_time(1);
+    let ram = fresh(&rt, SHAPES[shape], BYTES);
+    let mounted = mount(&rt, &ram, "async");
+    let big = rt.block_on(async {
+        file(&mounted, "/", "big", 900_000).await;
+        ino(&mounted, "/big").await
+    });
+    rt.block_on(mounted.unmount()).expect("the disk is well");
+    let raw = Raw::of(&ram);
+    let g = &raw.g;
+    let first = g.cgdmin(Cgx(g.ncg - 1)).0.next_multiple_of(g.frag.into()) + 8 * u64::from(g.frag);
+    let blocks = [0, 1, 2, 3].map(|n| FragNo(first + n * u64::from(g.frag)));
+    for n in 0..3 {
+        let mut pointers = vec![0; g.bsize as usize];
+        let to = if shared { blocks[n + 1] } else { blocks[n] };
+        (0..g.nindir).for_each(|i| g.put_pointer(&mut pointers, i, to).expect("it is one"));
+        ram.poke(g.byte(blocks[n]).0, &pointers);
+    }
+    let roots = if shared { [FragNo::HOLE, FragNo::HOLE, blocks[0]] } else { [blocks[0]; 3] };
+    raw.set_inode(big, |d| (d.size, d.ib) = (g.maxfilesize, roots));
+    (rt, ram, big)
+}
+
+/// Reading such a file ends with an error, and so do cutting and removing it, after few reads and with little memory.
+#[test]
+fn a_file_without_end_is_read_cut_and_removed_by_an_error() {
+    for (shape, shared) in (0..SHAPES.len()).flat_map(|shape| [(shape, false), (shape, true)]) {
+        for scheme in ["softupdates", "suj", "journal-file"] {
+            let (rt, ram, big) = endless(shape, shared);
+            let (counted, requests) = Counted::count(Rc::new(ram.clone()) as Rc<dyn Disk>);
+            let mounted = mount_on(&rt, &ram, counted, scheme);
+            rt.block_on(async {
+                let fs = mounted.fs();
+                let name = Name::new(b"big").expect("a name");
+                let node = fs.lookup(fs.root(), name).await.expect("it is there").node;
+                let what = format!("shape {shape}, {shared}, {scheme}");
+                // The hole before the third root is long.
+                let first = if shared { 12 * u64::from(SHAPES[shape].2) } else { 0 };
+                let mut at = fs.seek(node, first, Whence::Data).await.expect("there is more");
+                let last = at + 2 * BYTES;
+                let ended = loop {
+                    match fs.read(node, at, 1 << 20).await {
+                        Err(error) => break error,
+                        Ok(pieces) => {
+                            let len: usize = pieces.iter().map(|piece| piece.len()).sum();
+                            at += len as u64;
+                            assert!(len > 0 && at < last, "{what}: reading does not end by an error");
+                        }
+                    }
+                };
+                assert!(matches!(ended, Error::Corrupt(_)), "{what}: {ended}");
+                let hole = fs.seek(node, at, Whence::Hole).await;
+                assert!(matches!(hole, Err(Error::Corrupt(_))), "{what}: {hole:?}");
+                let sized = |size| SetAttr { size: Some(size), ..SetAttr::default() };
+                let cut = fs.setattr(node, &sized(7)).await.expect_err("nothing is freed twice");
+                assert!(cut.to_string().contains(&format!("inode {}", big.0)), "{what}: {cut}");
+                // The name goes, and its inode is left to fsck.
+                let _ = fs.unlink(fs.root(), name).await;
+                fs.forget(node, 1);
+                let _ = fs.syncfs().await;
+            });
+            let _ = rt.block_on(mounted.unmount());
+            rt.drop_tasks();
+            assert!(requests.get().reads < 2 * READS, "{} reads", requests.get().reads);
+        }
     }
 }

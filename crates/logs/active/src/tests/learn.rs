@@ -204,7 +204,7 @@ fn a_fragment_that_changes_is_not_read_from_its_replica() {
     assert_eq!(desk.state().replicas, 0);
     assert_eq!(desk.jump(FAR, 2), [bytes(1), bytes(7)].concat());
     let (desk, _) = Desk::with_replica();
-    let revoked = vec![(DiskOff(FAR * FRAG), FRAG)];
+    let revoked = ByteRange::new(DiskOff(FAR * FRAG), FRAG).into_iter().collect();
     desk.bed.rt.block_on(desk.open.journal.commit(Transaction { revoked, ..transaction(&[(9, 9)]) })).unwrap();
     assert_eq!(desk.state().replicas, 0);
 }

@@ -3,14 +3,15 @@
 use crate::layer::{Active, Kept, Options, State};
 use ordo_blockjournal::{Journal, Place, Seq, Transaction};
 use ordo_disk::{
-    Block, Cause, Disk, DiskError, DiskFuture, DiskInfo, DiskOff, DiskOp, Fault, FaultPlan, Faulty, Homeward,
-    KeepsCopies, Kind, Queue, QueueOptions, RamDisk, ReadPart, Tag, WritePart,
+    Block, ByteRange, Cause, Disk, DiskError, DiskFuture, DiskInfo, DiskOff, DiskOp, Fault, FaultPlan, Faulty,
+    Homeward, KeepsCopies, Kind, Queue, QueueOptions, RamDisk, ReadPart, Tag, WritePart,
 };
 use ordo_rt::Rt;
 use std::rc::Rc;
 
 mod beside;
 mod cleaner;
+mod hostile;
 mod learn;
 mod rounds;
 

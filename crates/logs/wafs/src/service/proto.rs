@@ -3,6 +3,7 @@
 //! A frame is the length of the rest in 4 bytes, followed by that many bytes. Integers are little-endian. A request
 //! begins with a byte that names the operation, an answer with a byte for success or the kind of failure. Answers come
 //! in the order of the requests.
+#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
 
 use crate::{Lsn, Record};
 use std::io::{self, Read, Write};
@@ -77,8 +78,8 @@ pub(crate) const FRAME_MOST: usize = (8 << 20) + 64;
 
 /// Writes one frame.
 pub(crate) fn send(to: &mut impl Write, kind: u8, body: &[u8]) -> io::Result<()> {
-    let mut frame = Vec::with_capacity(5 + body.len());
-    frame.extend_from_slice(&(body.len() as u32 + 1).to_le_bytes());
+    let mut frame = Vec::with_capacity(body.len().saturating_add(5));
+    frame.extend_from_slice(&(body.len() as u32).saturating_add(1).to_le_bytes());
     frame.push(kind);
     frame.extend_from_slice(body);
     to.write_all(&frame)
@@ -99,8 +100,8 @@ pub(crate) fn receive(from: &mut impl Read) -> io::Result<Option<(u8, Vec<u8>)>>
     from.read_exact(&mut kind)?;
     let mut body = Vec::new();
     // Memory is allocated for bytes that arrive, not for the length that the frame announces.
-    from.by_ref().take(len as u64 - 1).read_to_end(&mut body)?;
-    if body.len() + 1 < len {
+    from.by_ref().take((len as u64).saturating_sub(1)).read_to_end(&mut body)?;
+    if body.len().saturating_add(1) < len {
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
     Ok(Some((kind[0], body)))

@@ -1,4 +1,5 @@
 //! A message of the stream: a header, and for a record the caller's bytes.
+#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
 
 use crate::Error;
 use bytes::Bytes;
@@ -167,7 +168,8 @@ impl Frame {
         if header.number != number {
             return Err(wrong("it says that it has another number"));
         }
-        if header.begin > number || header.begin == 0 || header.low > number + 1 || header.sure >= number {
+        if header.begin > number || header.begin == 0 || header.low > number.saturating_add(1) || header.sure >= number
+        {
             return Err(wrong("its numbers cannot be"));
         }
         if header.length as usize != payload.len() {

@@ -33,7 +33,7 @@ impl Deps {
             contents: awaits_contents.then(|| Landing::of(set.block)),
             bit: follows.then(|| Landing::of(set.cg)),
             state: State::Held,
-            before: set.size_before.map_or(Before::Same, Before::Size),
+            before: Before::of(set.with),
             freed: None,
             next: None,
         }));

@@ -4,8 +4,8 @@ use super::super::beyond::Grown;
 use super::super::state::State;
 use super::PageNo;
 use crate::records::{ByIno, Id, Linked, place_size};
-use ordo_buf::{ImageNo, Landing, Run, Ticket};
-use ordo_ondisk::{FragNo, Ino};
+use ordo_buf::{ImageNo, Landing, OldAttributes, Run, Ticket, With};
+use ordo_ondisk::Ino;
 use std::num::NonZeroU32;
 
 /// An inode with pending changes (`inodedep`).
@@ -79,11 +79,19 @@ pub(in crate::softupdates) enum Before {
     Same,
     /// The size, in bytes.
     Size(u64),
-    /// The pointers to the attributes, and their size.
-    Area(Box<([FragNo; 2], u64)>),
+    /// The attributes, and what goes with them.
+    Attributes(Box<OldAttributes>),
 }
 
 impl Before {
+    pub(in crate::softupdates) fn of(with: With<'_>) -> Before {
+        match with {
+            With::Nothing => Before::Same,
+            With::Size(size) => Before::Size(size),
+            With::Attributes(old) => Before::Attributes(Box::new(*old)),
+        }
+    }
+
     /// The value to which two pointers roll back. If the file was cut between them, that is the size at the cut: the
     /// blocks beyond it are freed once an image has landed, with or without a rollback.
     pub(in crate::softupdates) fn or_earlier(self, other: Before) -> Before {

@@ -165,7 +165,7 @@ fn pointer_words(dep: &AllocDep) -> String {
     };
     let size = match dep.before {
         Before::Size(before) => format!(", size beyond {before} bytes"),
-        Before::Same | Before::Area(_) => String::new(),
+        Before::Same | Before::Attributes(_) => String::new(),
     };
     match dep.slot {
         PointerSlot::Size => format!("{pointer}{size}"),

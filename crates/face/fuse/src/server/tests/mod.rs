@@ -99,7 +99,7 @@ impl FileSystem for Stub {
     async fn getxattr(&self, _: NodeId, _: &[u8]) -> Result<Bytes> { no() }
     async fn setxattr(&self, _: &Caller, _: NodeId, _: &[u8], _: &[u8], _: XattrMode) -> Result<()> { no() }
     async fn listxattr(&self, _: NodeId) -> Result<Vec<Vec<u8>>> { no() }
-    async fn removexattr(&self, _: NodeId, _: &[u8]) -> Result<()> { no() }
+    async fn removexattr(&self, _: NodeId, _: &[u8]) -> Result<()> { Ok(()) }
 }
 
 /// Number of the request, and the body or the error's number.
@@ -258,6 +258,29 @@ fn a_write_by_who_may_not_keep_it_takes_set_user_id_and_the_kernel_is_told() {
     // No caller waits for a write-back by the kernel: it may use the reserve.
     let script = run(false, &[write(1, 5, 1000, 0), write(2, 5, u32::MAX, abi::WRITE_CACHE)], ServeOptions::default());
     assert_eq!(*script.replies.borrow(), [(1, Err(28)), (2, Ok(vec![1, 0, 0, 0, 0, 0, 0, 0]))]);
+}
+
+#[test]
+fn root_that_writes_takes_the_capability_and_leaves_set_user_id() {
+    let by = |mut bytes: Vec<u8>, uid: u32, pid: u32| {
+        bytes[24..28].copy_from_slice(&uid.to_ne_bytes());
+        bytes[32..36].copy_from_slice(&pid.to_ne_bytes());
+        bytes
+    };
+    let remove = |uid, pid| by(request(1, Opcode::Removexattr as u32, SETUID.0, b"security.capability\0"), uid, pid);
+    let nothing =
+        |uid, pid| by(request(2, Opcode::Setattr as u32, SETUID.0, abi::SetattrIn::default().as_bytes()), uid, pid);
+    let cleared = |requests: &[Vec<u8>]| {
+        let script = run(false, requests, ServeOptions::default());
+        let set = script.fs.set.borrow().clone();
+        set
+    };
+    assert_eq!(cleared(&[remove(0, 7), nothing(0, 7)]), []);
+    let gone = [(SETUID, Some(0o755))];
+    assert_eq!(cleared(&[nothing(0, 7)]), gone, "a chown that changes neither");
+    assert_eq!(cleared(&[remove(0, 7), nothing(0, 8)]), gone, "another thread");
+    assert_eq!(cleared(&[remove(0, 7), nothing(0, 7), nothing(0, 7)]), gone, "once");
+    assert_eq!(cleared(&[remove(1000, 7), nothing(1000, 7)]), gone, "a user");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use crate::SoftUpdates;
 use ordo_buf::Explains;
 use ordo_buf::{
-    Buf, BufRef, Cache, CacheOptions, CallKind, Freed, Health, Home, How, Key, Op, Role, Run, Scheme, Slot, Step,
+    Buf, BufRef, Cache, CacheOptions, CallKind, Freed, Health, Home, How, Key, Op, Role, Run, Scheme, Slot, Step, With,
 };
 use ordo_disk::{DiskOff, Queue, QueueOptions, RamDisk};
 use ordo_ondisk::{FragNo, Ino, Lbn};
@@ -67,11 +67,11 @@ fn the_first_name_of_a_new_directory_that_has_just_moved_is_explained_as_it_is_r
     volume.step(CallKind::Mkdir, Step::InodeAllocated { ino: dir, map: Some(&cg), inode, directory });
     let (old, new) = (Run { at: FragNo::HOLE, frags: 0 }, Run { at: FragNo(40), frags: 1 });
     let slot = Slot::Inode(inode, 0);
-    let (lbn, role, freed, size_before) = (Lbn(0), Role::Directory, None, Some(0));
+    let (lbn, role, freed, with) = (Lbn(0), Role::Directory, None, With::Size(0));
     let block = &own;
     volume.step(
         CallKind::Mkdir,
-        Step::BlockAllocated { ino: dir, lbn, role, slot, old, new, block, map: Some(&cg), size_before, freed },
+        Step::BlockAllocated { ino: dir, lbn, role, slot, old, new, block, map: Some(&cg), with, freed },
     );
     let mkdir = Some((&own, inode));
     volume.step(
