@@ -17,6 +17,7 @@
 mod acl;
 mod archive;
 mod args;
+mod attached;
 #[cfg(feature = "laboratory")]
 mod bench;
 mod commands;
@@ -25,6 +26,7 @@ mod copy;
 #[cfg(feature = "demo")]
 mod demo;
 mod expand;
+mod flags;
 mod glob;
 mod image;
 mod interrupt;
@@ -53,6 +55,7 @@ mod stored;
 mod strace;
 #[cfg(feature = "laboratory")]
 mod sweep;
+mod tentative;
 mod text;
 mod walk;
 

@@ -2,6 +2,7 @@
 
 mod aged;
 mod apart;
+mod archived;
 mod attributes;
 mod built;
 mod busy;
@@ -26,6 +27,7 @@ mod one_writer;
 mod paper;
 mod quota;
 mod recorded;
+mod replaced;
 mod report;
 mod rescued;
 mod resized;
@@ -37,4 +39,5 @@ mod sweeps;
 mod tools;
 mod toured;
 mod tuned;
+mod unchanged;
 mod worked;
