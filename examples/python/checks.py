@@ -21,7 +21,10 @@ def refused(kind, number, call, *arguments):
 
 refused(FileNotFoundError, errno.ENOENT, ordofs.open, image)
 refused(ValueError, None, ordofs.create, image, 16 << 20, "ext4")
-ordofs.create(image, 32 << 20)
+ordofs.create(image, 16 << 20)
+refused(FileExistsError, errno.EEXIST, ordofs.create, image, 32 << 20)
+refused(FileExistsError, errno.EEXIST, ordofs.create, image, 32 << 20, "lfs")
+ordofs.create(image, 32 << 20, overwrite=True)
 refused(ValueError, None, ordofs.open, image, "fast")
 volume = ordofs.open(image, "scheme=softupdates")
 refused(OSError, errno.EBUSY, ordofs.open, image)

@@ -130,6 +130,80 @@ pub(crate) fn build(mut entries: Vec<AclEntry>, keep_mask: bool) -> anyhow::Resu
     }
 }
 
+/// The names of a file's own list and of a directory's default list.
+pub(crate) const ACCESS: &[u8] = b"system.posix_acl_access";
+pub(crate) const DEFAULT: &[u8] = b"system.posix_acl_default";
+
+/// A list as archives have it: entries as lines, or joined by commas, each `user:NAME:rwx`, perhaps with the number of
+/// the user or group behind it, which counts.
+///
+/// # Errors
+/// When it is no list, or has a name that nobody knows.
+pub(crate) fn of_archive(
+    text: &[u8],
+    user: impl Fn(&str) -> Option<u32>,
+    group: impl Fn(&str) -> Option<u32>,
+) -> anyhow::Result<Acl> {
+    let text = std::str::from_utf8(text).context("a list that is no text")?;
+    let mut entries = Vec::new();
+    for entry in text.split([',', '\n']) {
+        // What the mask leaves of an entry is a remark.
+        let entry = entry.split('#').next().unwrap_or_default().trim();
+        if entry.is_empty() {
+            continue;
+        }
+        let wrong = || format!("{entry:?} is no entry of a list");
+        let entry = entry.strip_prefix("default:").unwrap_or(entry);
+        let mut words = entry.split(':').map(str::trim);
+        let (word, name, perm) = (words.next(), words.next(), words.next());
+        let (word, name, perm) = word.zip(name).zip(perm).map(|((a, b), c)| (a, b, c)).with_context(wrong)?;
+        let (tag, of) = match (word, name.is_empty()) {
+            ("u" | "user", true) => (Tag::UserObj, None),
+            ("g" | "group", true) => (Tag::GroupObj, None),
+            ("m" | "mask", true) => (Tag::Mask, None),
+            ("o" | "other", true) => (Tag::Other, None),
+            ("u" | "user", false) => (Tag::User, Some(&user as &dyn Fn(&str) -> Option<u32>)),
+            ("g" | "group", false) => (Tag::Group, Some(&group as &dyn Fn(&str) -> Option<u32>)),
+            _ => bail!(wrong()),
+        };
+        let id = match of {
+            None => u32::MAX,
+            Some(of) => match words.next().map(str::parse).or_else(|| Some(name.parse()).filter(Result::is_ok)) {
+                Some(number) => number.ok().with_context(wrong)?,
+                None => of(name).with_context(|| format!("the {word} {name:?} of a list is known by no number"))?,
+            },
+        };
+        entries.push(AclEntry { tag, id, perm: permissions(perm).with_context(wrong)? });
+    }
+    let count = entries.len();
+    Acl::new(entries).with_context(|| format!("its {count} entries are no list"))
+}
+
+/// A list as [`of_archive`] reads it, and GNU tar, star and bsdtar do. Users and groups are numbers, as owners are.
+pub(crate) fn for_archive(list: &Acl) -> String {
+    let entry = |e: &AclEntry| match e.tag {
+        Tag::UserObj => format!("user::{}", letters(e.perm)),
+        Tag::User => format!("user:{}:{}", e.id, letters(e.perm)),
+        Tag::GroupObj => format!("group::{}", letters(e.perm)),
+        Tag::Group => format!("group:{}:{}", e.id, letters(e.perm)),
+        Tag::Mask => format!("mask::{}", letters(e.perm)),
+        Tag::Other => format!("other::{}", letters(e.perm)),
+    };
+    list.entries().iter().map(entry).collect::<Vec<_>>().join(",")
+}
+
+/// The permissions of a file whose own list is kept, or left out. The group's place in them has the mask of a list that
+/// is kept; without the list the mask would be given to the group, so that gets what the list had left it.
+pub(crate) fn mode_beside(mode: u16, list: &Acl, kept: bool) -> u16 {
+    let of = |tag: Tag| list.entries().iter().find(|e| e.tag == tag).map(|e| e.perm);
+    let (group, mask) = (of(Tag::GroupObj).unwrap_or(0), of(Tag::Mask).unwrap_or(7));
+    let group = match (kept, of(Tag::Mask)) {
+        (true, Some(mask)) => mask,
+        _ => group & mask,
+    };
+    mode & !0o070 | group << 3
+}
+
 /// The letters of NFSv4's permissions, in FreeBSD's order, and the protocol's bits.
 const RIGHTS: [(u32, char); 14] = [
     (0x1, 'r'),
@@ -229,6 +303,31 @@ mod tests {
         let mut entries = list.entries().to_vec();
         put(&mut entries, Tag::User, 1001, None);
         assert_eq!(lines(&build(entries, false).unwrap(), "", |_| String::new(), |_| String::new())[2], "mask::r-x");
+    }
+
+    #[test]
+    fn lists_of_archives_are_read_in_every_writers_form() {
+        let (user, group) =
+            (|name: &str| (name == "ann").then_some(1001), |name: &str| (name == "staff").then_some(50));
+        let list =
+            of_archive(b"user::rw-,user:ann:rwx,group::r--,group:7:r-x,mask::rwx,other::---", user, group).unwrap();
+        // acl_to_text(3), star, and bsdtar of Linux, whose numbers count more than names.
+        for text in [
+            "user::rw-\nuser:ann:rwx\t#effective:rwx\ngroup::r--\ngroup:7:r-x\nmask::rwx\nother::---\n",
+            "user::rw-,user:nobody:rwx:1001,group::r--,group:none:r-x:7,mask::rwx,other::---",
+            "u::rw,u:1001:7,g::4,g:7:5,m::7,o::0",
+            "default:user::rw-,default:user:1001:rwx,default:group::r--,default:group:7:r-x,mask::rwx,other::---",
+            &for_archive(&list),
+        ] {
+            assert_eq!(of_archive(text.as_bytes(), user, group).unwrap(), list, "{text}");
+        }
+        for wrong in ["user::rw-", "user::rwq,group::r,other::r", "user:eve:r,user::r,group::r,mask::r,other::r", "x"] {
+            assert!(of_archive(wrong.as_bytes(), user, group).is_err(), "{wrong}");
+        }
+        assert_eq!(mode_beside(0o4777, &list, true), 0o4777);
+        assert_eq!(mode_beside(0o4777, &list, false), 0o4747, "the mask is nobody's permission");
+        let plain = of_archive(b"u::rw,g::r,o::-", user, group).unwrap();
+        assert_eq!((mode_beside(0o640, &plain, true), mode_beside(0o640, &plain, false)), (0o640, 0o640));
     }
 
     #[test]

@@ -6,9 +6,11 @@ use crate::messages::Messages;
 use crate::out::{Outcome, Status, describe, say};
 use crate::place::Inside;
 use crate::size;
+use crate::tentative::Tentative;
 use anyhow::{Context, anyhow};
+use ordofs::disk::{Disk, FileOptions, NbdDisk};
 use ordofs::rt::Rt;
-use ordofs::{Fs, ImageSpec, MountOptions, Mounted, OpenError};
+use ordofs::{Fs, ImageSpec, Located, MountOptions, Mounted, OpenError, Writer};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -110,6 +112,8 @@ fn advice(error: &ordofs::disk::OpenError) -> Option<String> {
 pub(crate) struct Opened {
     pub(crate) rt: Rt,
     pub(crate) mounted: Mounted,
+    /// What keeps a failed command from changing the image.
+    tentative: Option<Tentative>,
 }
 
 impl Opened {
@@ -122,27 +126,65 @@ impl Opened {
         let notices = Messages::of(spec, false).listener_once();
         let options = MountOptions { read_only: true, cache: CACHE, notices, ..MountOptions::default() };
         let mounted = Mounted::open(rt, spec, &options).map_err(|error| open_error(&spec.path, error))?;
-        Ok(Opened { rt: rt.clone(), mounted })
+        Ok(Opened { rt: rt.clone(), mounted, tentative: None })
     }
 
     /// Opens a volume to change it, under the scheme that a mount would choose, and after the repairs that a mount
     /// would make. That scheme can then recover from a kill or a power cut; under another one the volume would refuse
     /// every change until fsck was run. Signals are caught from here on; [`Opened::close`] must follow.
+    /// A command that changes nothing, as most that fail, leaves the image's bytes as they were ([`Tentative`]).
     pub(crate) fn to_change(rt: &Rt, spec: &ImageSpec) -> anyhow::Result<Opened> {
-        Opened::to_change_with(rt, spec, MountOptions::default())
+        let mut tentative = None;
+        let mut opened = Opened::mounted(rt, spec, MountOptions::default(), |options| {
+            if NbdDisk::is_url(&spec.path) {
+                return Mounted::open(rt, spec, options);
+            }
+            let located = ordofs::locate_damaged(rt, spec, FileOptions::default())?;
+            // The record of the one writer is written before all, and for others to see.
+            if located.disk.info().read_only || ordofs::writer(rt, &located)? != Writer::Off {
+                drop(located);
+                return Mounted::open(rt, spec, options);
+            }
+            let disk = Tentative::new(located.disk.clone());
+            tentative = Some(disk.clone());
+            rt.block_on(Mounted::mount(rt, Located { disk: Rc::new(disk), ..located }, options))
+        })?;
+        opened.tentative = tentative;
+        Ok(opened)
     }
 
-    /// The same with these options.
+    /// The same with these options, and nothing is kept back.
     pub(crate) fn to_change_with(rt: &Rt, spec: &ImageSpec, options: MountOptions) -> anyhow::Result<Opened> {
+        Opened::mounted(rt, spec, options, |options| Mounted::open(rt, spec, options))
+    }
+
+    /// The same of a volume on a disk that is open already; `spec` is its name in messages.
+    pub(crate) fn on_disk(
+        rt: &Rt,
+        spec: &ImageSpec,
+        disk: Rc<dyn Disk>,
+        options: MountOptions,
+    ) -> anyhow::Result<Opened> {
+        Opened::mounted(rt, spec, options, |options| {
+            rt.block_on(Mounted::mount(rt, ordofs::locate_on(rt, disk)?, options))
+        })
+    }
+
+    fn mounted(
+        rt: &Rt,
+        spec: &ImageSpec,
+        options: MountOptions,
+        open: impl FnOnce(&MountOptions) -> Result<Mounted, OpenError>,
+    ) -> anyhow::Result<Opened> {
         let notices = Messages::of(spec, false).listener_of_waits();
         let options = MountOptions { cache: CACHE, notices, ..options };
         // Before the volume is marked as in use: otherwise a signal in between would leave it so.
         interrupt::catch()?;
-        let mounted = Mounted::open(rt, spec, &options).map_err(|error| open_error(&spec.path, error))?;
+        let mounted = open(&options).map_err(|error| open_error(&spec.path, error))?;
         if let Some(why) = mounted.why_read_only() {
             return Err(anyhow!("{why}").context(spec.to_string()));
         }
-        Ok(Opened { rt: rt.clone(), mounted })
+        Ok(Opened { rt: rt.clone(), mounted, tentative: None })
     }
 
     /// Writes everything and marks the volume clean, after the leaks of a crash were reclaimed. `outcome` is that of
@@ -151,15 +193,21 @@ impl Opened {
     /// # Errors
     /// Those of the work, or of writing back; both are reported.
     pub(crate) fn close<T>(self, outcome: anyhow::Result<T>) -> anyhow::Result<T> {
-        let Opened { rt, mounted } = self;
+        let Opened { rt, mounted, tentative } = self;
         rt.block_on(async {
             while !mounted.leaks().phase.is_over() && interrupt::caught().is_none() {
                 rt.sleep(LOOK).await;
             }
         });
         let damaged = mounted.leaks().failure;
-        let closed =
-            rt.block_on(mounted.unmount()).context("the volume could not be written back; run ordo fsck on it");
+        let closed = rt.block_on(async {
+            mounted.unmount().await?;
+            match &tentative {
+                Some(disk) => Ok(disk.end().await?),
+                None => anyhow::Ok(()),
+            }
+        });
+        let closed = closed.context("the volume could not be written back; run ordo fsck on it");
         let closed = match damaged {
             Some(why) => closed.and(Err(anyhow!("{why}").context("the leaks of a crash could not be reclaimed"))),
             None => closed,

@@ -1,7 +1,7 @@
 //! Formatting files for `ls`, `stat` and `tree`.
 
 use crate::names::Owners;
-use crate::text;
+use crate::{flags, text};
 use jiff::tz::TimeZone;
 use ordo_vfs::{Attr, FileSystem, Kind, Result, Stamp};
 use ordofs::path::Held;
@@ -99,31 +99,6 @@ pub(crate) fn long(attr: &Attr, owners: &Owners, zone: &TimeZone) -> Vec<String>
     ]
 }
 
-/// Names of the BSD file flags, as in chflags(1).
-const FLAGS: [(u32, &str); 10] = [
-    (0x0000_0001, "nodump"),
-    (0x0000_0002, "uchg"),
-    (0x0000_0004, "uappnd"),
-    (0x0000_0008, "opaque"),
-    (0x0000_0010, "uunlnk"),
-    (0x0001_0000, "arch"),
-    (0x0002_0000, "schg"),
-    (0x0004_0000, "sappnd"),
-    (0x0010_0000, "sunlnk"),
-    (0x0020_0000, "snapshot"),
-];
-
-/// The flags that are set, by name; unknown ones as a number.
-pub(crate) fn flags(bits: u32) -> Vec<String> {
-    let known = FLAGS.iter().fold(0, |known, (bit, _)| known | bit);
-    let mut names: Vec<String> =
-        FLAGS.iter().filter(|(bit, _)| bits & bit != 0).map(|(_, name)| (*name).to_owned()).collect();
-    if bits & !known != 0 {
-        names.push(format!("{:#x}", bits & !known));
-    }
-    names
-}
-
 /// A file as JSON.
 #[derive(Debug, Serialize)]
 pub(crate) struct FileJson {
@@ -201,7 +176,7 @@ impl FileJson {
             allocated: attr.sectors.saturating_mul(512),
             device: attr.kind.is_device().then(|| device(attr.rdev)),
             target: target.map(|target| json_text(target).0),
-            flags: flags(attr.flags),
+            flags: flags::names(attr.flags),
             atime: attr.atime.into(),
             mtime: attr.mtime.into(),
             ctime: attr.ctime.into(),
@@ -236,13 +211,6 @@ mod tests {
             [(Kind::Directory, 0o1777), (Kind::Regular, 0o4755), (Kind::Regular, 0o6600), (Kind::Symlink, 0o777)];
         let shown = shown.map(|(kind, bits)| permissions(kind, bits));
         assert_eq!(shown, ["drwxrwxrwt", "-rwsr-xr-x", "-rwS--S---", "lrwxrwxrwx"]);
-    }
-
-    #[test]
-    fn flags_have_names_and_strange_ones_numbers() {
-        assert_eq!(flags(0x2_0001), ["nodump", "schg"]);
-        assert_eq!(flags(0x8000_0000), ["0x80000000"]);
-        assert!(flags(0).is_empty());
     }
 
     #[test]

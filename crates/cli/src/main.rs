@@ -18,6 +18,7 @@ mod acl;
 mod archive;
 mod args;
 mod asked;
+mod attached;
 #[cfg(feature = "laboratory")]
 mod bench;
 mod commands;
@@ -29,6 +30,7 @@ mod demo;
 mod documented;
 mod expand;
 mod first;
+mod flags;
 mod glob;
 mod image;
 mod interrupt;
@@ -57,6 +59,7 @@ mod stored;
 mod strace;
 #[cfg(feature = "laboratory")]
 mod sweep;
+mod tentative;
 mod text;
 mod walk;
 mod weigh;

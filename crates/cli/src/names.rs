@@ -94,6 +94,16 @@ impl Owners {
         Ok(if is_empty { Names::parse(&std::fs::read(table.path()).unwrap_or_default()) } else { names })
     }
 
+    /// A user's number.
+    pub(crate) fn user_id(&self, name: &str) -> Option<u32> {
+        self.users.ids.get(name.as_bytes()).copied()
+    }
+
+    /// A group's number.
+    pub(crate) fn group_id(&self, name: &str) -> Option<u32> {
+        self.groups.ids.get(name.as_bytes()).copied()
+    }
+
     /// A user's name, or number.
     pub(crate) fn user(&self, id: u32) -> String {
         shown(&self.users, id)

@@ -159,6 +159,12 @@ pub enum OpenError {
         /// What was to be opened.
         path: PathBuf,
     },
+    /// Something new was to be made where something is.
+    #[error("{path}: exists and is not empty, and is not overwritten unasked")]
+    Exists {
+        /// The file.
+        path: PathBuf,
+    },
     /// A directory, a pipe, a terminal.
     #[error("{path} is neither a regular file nor a block device")]
     NotADisk {

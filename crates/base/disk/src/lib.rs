@@ -31,6 +31,7 @@ mod slice;
 mod tags;
 #[cfg(test)]
 mod tests;
+mod withheld;
 
 pub use block::{Block, Image, SECTOR};
 pub use copies::{Homeward, KeepsCopies, Stored};
@@ -40,7 +41,7 @@ pub use device::{
 };
 pub use error::{Cause, DiskError, DiskOp, OpenError};
 pub use faulty::{Effect, Fault, FaultPlan, Faulty, Injected};
-pub use file::{EngineChoice, FileDisk, FileOptions};
+pub use file::{EngineChoice, Existing, FileDisk, FileOptions, is_blank, new_file};
 pub use messages::{
     Answered, LogHome, LogStream, Messages, OverlayStream, RamStream, StreamError, StreamEvent, StreamFault,
     StreamLimits, StreamState,
@@ -55,6 +56,7 @@ pub use recorder::{Event, RecordedPart, Recorder};
 #[cfg(feature = "drive")]
 pub use sim::{Service, SimDisk};
 pub use slice::Slice;
+pub use withheld::Withheld;
 
 use std::path::Path;
 use std::rc::Rc;

@@ -22,6 +22,10 @@ pub fn errno_of(error: &io::Error) -> i32 {
     let inside = error.get_ref().and_then(|inside| inside.downcast_ref::<Error>());
     let nearest = || match error.kind() {
         io::ErrorKind::NotFound => Errno::NOENT,
+        io::ErrorKind::AlreadyExists => Errno::EXIST,
+        io::ErrorKind::IsADirectory => Errno::ISDIR,
+        io::ErrorKind::NotADirectory => Errno::NOTDIR,
+        io::ErrorKind::StorageFull => Errno::NOSPC,
         io::ErrorKind::PermissionDenied => Errno::ACCESS,
         io::ErrorKind::ResourceBusy => Errno::BUSY,
         io::ErrorKind::ReadOnlyFilesystem => Errno::ROFS,

@@ -4,22 +4,23 @@
 //! A1. Nothing in an archive is trusted. Each header has the right sum, and a length is bounded before memory is taken
 //!     for it; what uses an entry checks its name.
 //! A2. An archive that ends without the blocks of zeroes that mark its end was cut, and is an error: it may lack files.
-//! A3. An entry that cannot be understood is an error of that entry; the next one is found behind it.
+//! A3. An entry that cannot be understood is an error of that entry; the next one is found behind it. What is wrong in
+//!     one is said, and never read as something else: another reader would see another archive.
 //! A4. Contents are read in the order in which they are stored, so that an archive may be a stream.
 
+pub(crate) mod extended;
+mod number;
 mod pax;
+mod source;
 
-use crate::{interrupt, text};
+use crate::{acl, interrupt, text};
 use anyhow::{Context, anyhow, bail};
+use extended::{Extended, List};
 use ordo_vfs::{Kind, Stamp};
 use pax::Pax;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fd::AsFd;
-use rustix::io::Errno;
-use std::fs::File;
-use std::io::{BufReader, Cursor, ErrorKind, Read, Write};
-use std::os::unix::fs::FileExt;
-use std::path::Path;
+pub(crate) use source::{Source, Stream, seekable, stream};
+use std::io::ErrorKind;
+use std::ops::Range;
 use tar::{EntryType, GnuExtSparseHeader, Header};
 
 const BLOCK: u64 = 512;
@@ -27,12 +28,8 @@ const BLOCK: u64 = 512;
 /// Most bytes of a long name or of a PAX header.
 const LONGEST_HEADER: u64 = 16 << 20;
 
-/// Compressed archives that are named in an error, by their first bytes.
-const COMPRESSED: [(&[u8], &str); 3] =
-    [(b"\xfd7zXZ\0", "xz -d"), (b"\x28\xb5\x2f\xfd", "zstd -d"), (b"BZh", "bzip2 -d")];
-
 /// Attributes of a file.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Meta {
     pub(crate) kind: Kind,
     pub(crate) mode: u16,
@@ -43,6 +40,7 @@ pub(crate) struct Meta {
     pub(crate) flags: u32,
     /// Device number in Linux's encoding.
     pub(crate) rdev: u64,
+    /// By the names of Linux, access control lists included.
     pub(crate) xattrs: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
@@ -60,119 +58,6 @@ pub(crate) struct Extent {
     /// Where they are in what is read.
     pub(crate) from: u64,
     pub(crate) len: u64,
-}
-
-/// The bytes of an archive.
-pub(crate) trait Source {
-    /// Reads all of `bytes`. `at` never goes back (A4), except in a file.
-    fn fetch(&mut self, at: u64, bytes: &mut [u8]) -> std::io::Result<()>;
-}
-
-impl Source for File {
-    fn fetch(&mut self, at: u64, bytes: &mut [u8]) -> std::io::Result<()> {
-        self.read_exact_at(bytes, at)
-    }
-}
-
-/// An archive that comes piece by piece.
-pub(crate) struct Stream {
-    from: Box<dyn Read>,
-    at: u64,
-}
-
-impl Source for Stream {
-    fn fetch(&mut self, at: u64, bytes: &mut [u8]) -> std::io::Result<()> {
-        let mut between = at.saturating_sub(self.at);
-        let mut nowhere = [0; 1 << 13];
-        while between > 0 {
-            let len = between.min(nowhere.len() as u64);
-            self.from.read_exact(&mut nowhere[..len as usize])?;
-            between -= len;
-        }
-        self.from.read_exact(bytes)?;
-        self.at = at.max(self.at) + bytes.len() as u64;
-        Ok(())
-    }
-}
-
-/// An archive as it comes; `-` is standard input.
-///
-/// # Errors
-/// When it cannot be opened, or is compressed by something else than gzip.
-pub(crate) fn stream(from: &Path) -> anyhow::Result<Stream> {
-    let (gzip, whole) = opened(from)?;
-    let from: Box<dyn Read> = match gzip {
-        true => Box::new(BufReader::with_capacity(1 << 16, flate2::read::MultiGzDecoder::new(whole))),
-        false => Box::new(BufReader::with_capacity(1 << 16, whole)),
-    };
-    Ok(Stream { from, at: 0 })
-}
-
-/// An archive as a file in which any byte can be read; one that cannot be read again (standard input, gzip) is stored
-/// in a scratch file.
-///
-/// # Errors
-/// As [`stream`]; when there is no room for it.
-pub(crate) fn seekable(from: &Path) -> anyhow::Result<File> {
-    let (gzip, whole) = opened(from)?;
-    if from != Path::new("-") && !gzip && from.is_file() {
-        return Ok(File::open(from)?);
-    }
-    let mut scratch = tempfile::tempfile().context("no scratch file can be made; set TMPDIR")?;
-    match gzip {
-        true => store(flate2::read::MultiGzDecoder::new(whole), &mut scratch)?,
-        false => store(whole, &mut scratch)?,
-    }
-    Ok(scratch)
-}
-
-/// Whether it is compressed with gzip, and all of its bytes.
-fn opened(from: &Path) -> anyhow::Result<(bool, impl Read + use<>)> {
-    let mut source: Box<dyn Read> = match from == Path::new("-") {
-        true => Box::new(Patient(std::io::stdin().as_fd().try_clone_to_owned()?.into())),
-        false => Box::new(File::open(from)?),
-    };
-    let mut head = Vec::new();
-    let read = source.by_ref().take(BLOCK).read_to_end(&mut head);
-    interrupt::check()?;
-    read?;
-    if let Some((_, program)) = COMPRESSED.iter().find(|(magic, _)| head.starts_with(magic)) {
-        bail!("is compressed; pipe it: {program} < ARCHIVE | ordo ... with - for ARCHIVE");
-    }
-    Ok((head.starts_with(b"\x1f\x8b"), Cursor::new(head).chain(source)))
-}
-
-/// Standard input, whose other end may never send anything: waits for it in short pieces, so that a signal is seen.
-struct Patient(File);
-
-impl Read for Patient {
-    fn read(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
-        let wait = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
-        loop {
-            let mut input = [PollFd::new(&self.0, PollFlags::IN)];
-            match poll(&mut input, Some(&wait)) {
-                Ok(0) | Err(Errno::INTR) => {}
-                Ok(_) => return self.0.read(bytes),
-                Err(error) => return Err(error.into()),
-            }
-            interrupt::check().map_err(std::io::Error::other)?;
-        }
-    }
-}
-
-fn store(mut from: impl Read, to: &mut File) -> anyhow::Result<()> {
-    let mut piece = vec![0; 1 << 20];
-    loop {
-        let read = from.read(&mut piece);
-        interrupt::check()?;
-        match read {
-            Ok(0) => return Ok(()),
-            Ok(len) => to.write_all(&piece[..len]).context("the scratch file (set TMPDIR to another directory)")?,
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Err(cut()),
-            Err(error) => return Err(error.into()),
-        }
-    }
 }
 
 /// The error of an archive that ends too early (A2).
@@ -199,6 +84,27 @@ pub(crate) struct Entry {
     pub(crate) atime: Option<Stamp>,
     pub(crate) size: u64,
     pub(crate) extents: Vec<Extent>,
+    /// Access control lists, whose names are not looked up yet.
+    pub(crate) lists: Vec<List>,
+    /// What is left out of the entry, a line each.
+    pub(crate) lost: Vec<String>,
+}
+
+impl Entry {
+    /// Makes attributes of the lists, with the numbers of names; one that cannot be understood is left out, and said.
+    pub(crate) fn take_lists(&mut self, user: impl Fn(&str) -> Option<u32>, group: impl Fn(&str) -> Option<u32>) {
+        for List { default, text } in std::mem::take(&mut self.lists) {
+            let (name, what) = if default {
+                (acl::DEFAULT, "its default access control list")
+            } else {
+                (acl::ACCESS, "its access control list")
+            };
+            match acl::of_archive(&text, &user, &group) {
+                Ok(list) => self.meta.xattrs.push((name.to_vec(), list.to_linux())),
+                Err(error) => self.lost.push(format!("left out: {what}: {error:#}")),
+            }
+        }
+    }
 }
 
 /// An entry, or why this one cannot be understood (A3), with its path.
@@ -236,7 +142,7 @@ impl<S: Source> Reader<S> {
         loop {
             let block = self.block()?;
             if block.iter().all(|&byte| byte == 0) {
-                return Ok(None);
+                return if self.named == 0 { self.empty() } else { Ok(None) };
             }
             let header = Header::from_byte_slice(&block);
             self.named += 1;
@@ -245,8 +151,9 @@ impl<S: Source> Reader<S> {
             check_sum(header).with_context(which)?;
             let what = header.entry_type();
             let size = match before.pax.number("size") {
-                Some(size) if !is_header(what) => size,
-                _ => header.entry_size().with_context(which)?,
+                Ok(Some(size)) if !is_header(what) => size,
+                // A wrong one is an error of the entry, which is found as far away as its header says.
+                _ => number::count(field(header, SIZE)).context("the field of its size").with_context(which)?,
             };
             match what {
                 EntryType::GNULongName => before.path = Some(until_nul(self.small(size)?)),
@@ -258,6 +165,24 @@ impl<S: Source> Reader<S> {
                 _ => return Ok(Some(self.entry(header, &before, size))),
             }
         }
+    }
+
+    /// An archive that begins with its end has nothing else: a disk's image, which begins with zeroes, too, is none.
+    fn empty(&mut self) -> anyhow::Result<Option<Found>> {
+        let mut block = [0; BLOCK as usize];
+        while self.at < LONGEST_HEADER {
+            let read = self.source.fetch(self.at, &mut block);
+            interrupt::check()?;
+            match read {
+                Ok(()) if block.iter().any(|&byte| byte != 0) => {
+                    bail!("is no tar archive: it begins with zeroes, and has other bytes at {}", self.at)
+                }
+                Ok(()) => self.at += BLOCK,
+                Err(error) if error.kind() == ErrorKind::UnexpectedEof => break,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(None)
     }
 
     fn entry(&mut self, header: &Header, before: &Before, stored: u64) -> Found {
@@ -284,6 +209,7 @@ impl<S: Source> Reader<S> {
         target: Vec<u8>,
     ) -> anyhow::Result<Entry> {
         let pax = &before.pax;
+        pax.number("size")?;
         let mut what = header.entry_type();
         if what == EntryType::Regular && path.ends_with(b"/") {
             what = EntryType::Directory;
@@ -299,23 +225,33 @@ impl<S: Source> Reader<S> {
         };
         let mtime = match pax.time("mtime")? {
             Some(time) => time,
-            None => Stamp {
-                secs: i64::try_from(header.mtime().context("the field of its time")?).unwrap_or(i64::MAX),
-                nanos: 0,
-            },
+            None => Stamp { secs: number::field(field(header, MTIME)).context("the field of its time")?, nanos: 0 },
         };
-        let id = |found: u64| u32::try_from(found).map_err(|_| anyhow!("an owner of {found}: more than 32 bits"));
-        let mode = header.mode().context("the field of its permissions")?;
+        let id = |key: &str, place, what: &'static str| -> anyhow::Result<u32> {
+            let found = match pax.number(key)? {
+                Some(found) => i128::from(found),
+                None => number::field(field(header, place)).context(what)?.into(),
+            };
+            u32::try_from(found).map_err(|_| anyhow!("an owner of {found}: numbers are 0 to {}", u32::MAX))
+        };
+        let mode = number::field(field(header, MODE)).context("the field of its permissions")?;
         let mut meta = Meta::new(kind, (mode & 0o7777) as u16, mtime);
-        meta.uid = id(pax.number("uid").map_or_else(|| header.uid(), Ok).context("the field of its owner")?)?;
-        meta.gid = id(pax.number("gid").map_or_else(|| header.gid(), Ok).context("the field of its group")?)?;
-        meta.xattrs = pax.xattrs();
+        meta.uid = id("uid", UID, "the field of its owner")?;
+        meta.gid = id("gid", GID, "the field of its group")?;
+        let Extended { xattrs, lists, flags, lost } = Extended::of(pax);
+        (meta.xattrs, meta.flags) = (xattrs, flags);
         if kind.is_device() {
-            let (major, minor) = (header.device_major()?, header.device_minor()?);
-            meta.rdev = rustix::fs::makedev(major.unwrap_or(0), minor.unwrap_or(0));
+            // The oldest headers have no such fields.
+            let has = header.as_ustar().is_some() || header.as_gnu().is_some();
+            let part = |place| match has {
+                true => u32::try_from(number::field(field(header, place)).context("the number of a device")?)
+                    .context("the number of a device"),
+                false => Ok(0),
+            };
+            meta.rdev = rustix::fs::makedev(part(MAJOR)?, part(MINOR)?);
         }
         let (is_link, atime) = (what == EntryType::Link, pax.time("atime")?);
-        let mut entry = Entry { path, target, is_link, meta, atime, size: 0, extents: Vec::new() };
+        let mut entry = Entry { path, target, is_link, meta, atime, size: 0, extents: Vec::new(), lists, lost };
         match (kind, what) {
             // Its contents are those of the other name; only PAX stores them again.
             (_, EntryType::Link) => self.skip(if pax.is_empty() { 0 } else { stored })?,
@@ -332,7 +268,8 @@ impl<S: Source> Reader<S> {
             let mut map = Vec::new();
             let mut add = |sparse: &[tar::GnuSparseHeader]| {
                 for one in sparse.iter().filter(|one| !one.is_empty()) {
-                    map.push((one.offset()?, one.length()?));
+                    let number = |bytes: &[u8]| number::count(bytes).context("the map of its holes");
+                    map.push((number(&one.offset)?, number(&one.numbytes)?));
                 }
                 anyhow::Ok(())
             };
@@ -344,12 +281,12 @@ impl<S: Source> Reader<S> {
                 add(next.sparse())?;
                 more = next.is_extended();
             }
-            (map, gnu.real_size()?)
+            (map, number::count(&gnu.realsize).context("the size of a sparse file")?)
         } else if pax.bytes("GNU.sparse.major").is_some() {
-            let size = pax.number("GNU.sparse.realsize").context("a sparse file without its size")?;
+            let size = pax.number("GNU.sparse.realsize")?.context("a sparse file without its size")?;
             (self.map(stored, entry)?, size)
         } else if let Some(map) = pax.sparse()? {
-            (map, pax.number("GNU.sparse.size").context("a sparse file without its size")?)
+            (map, pax.number("GNU.sparse.size")?.context("a sparse file without its size")?)
         } else {
             (Vec::from([(0, stored)]), stored)
         };
@@ -448,12 +385,28 @@ fn is_header(what: EntryType) -> bool {
     matches!(what, EntryType::GNULongName | EntryType::GNULongLink | EntryType::XHeader | EntryType::XGlobalHeader)
 }
 
-/// The sum of a header's bytes, with spaces for those of the sum.
+/// The fields of a header that are numbers.
+const MODE: Range<usize> = 100..108;
+const UID: Range<usize> = 108..116;
+const GID: Range<usize> = 116..124;
+const SIZE: Range<usize> = 124..136;
+const MTIME: Range<usize> = 136..148;
+const SUM: Range<usize> = 148..156;
+const MAJOR: Range<usize> = 329..337;
+const MINOR: Range<usize> = 337..345;
+
+fn field(header: &Header, place: Range<usize>) -> &[u8] {
+    &header.as_bytes()[place]
+}
+
+/// The sum of a header's bytes, with spaces for those of the sum. Old systems added up signed characters.
 fn check_sum(header: &Header) -> anyhow::Result<()> {
     let bytes = header.as_bytes();
-    let sum: u32 = bytes[..148].iter().chain(&bytes[156..]).map(|&b| u32::from(b)).sum::<u32>() + 8 * 32;
-    match header.cksum() {
-        Ok(found) if found == sum => Ok(()),
+    let rest = || bytes[..SUM.start].iter().chain(&bytes[SUM.end..]);
+    let plain = rest().map(|&b| i64::from(b)).sum::<i64>() + 8 * 32;
+    let signed = rest().map(|&b| i64::from(b as i8)).sum::<i64>() + 8 * 32;
+    match number::field(field(header, SUM)) {
+        Ok(found) if found == plain || found == signed => Ok(()),
         _ => bail!("the sum of its header is wrong; it is no tar archive, or damaged"),
     }
 }

@@ -1,5 +1,6 @@
 //! The records of a PAX header: `LENGTH KEY=VALUE`, each with an end of line. A value may have any bytes.
 
+use crate::text;
 use anyhow::{Context, bail};
 use ordo_vfs::Stamp;
 
@@ -32,8 +33,21 @@ impl Pax {
         found.map(|(_, value)| &value[..]).filter(|value| !value.is_empty())
     }
 
-    pub(super) fn number(&self, key: &str) -> Option<u64> {
-        std::str::from_utf8(self.bytes(key)?).ok()?.parse().ok()
+    /// All records, in their order.
+    pub(super) fn records(&self) -> &[(Vec<u8>, Vec<u8>)] {
+        &self.0
+    }
+
+    /// A number.
+    ///
+    /// # Errors
+    /// When it is none: other readers take another one then, and see another file.
+    pub(super) fn number(&self, key: &str) -> anyhow::Result<Option<u64>> {
+        let Some(value) = self.bytes(key) else { return Ok(None) };
+        let digits = std::str::from_utf8(value).ok().filter(|text| text.bytes().all(|b| b.is_ascii_digit()));
+        let number = digits.and_then(|text| text.parse().ok());
+        let wrong = || format!("{key}={} in its PAX header is no number from 0 to {}", text::escape(value), u64::MAX);
+        number.with_context(wrong).map(Some)
     }
 
     /// A time, as decimal seconds.
@@ -52,15 +66,6 @@ impl Pax {
             true => Stamp { secs: secs - 1, nanos: 1_000_000_000 - nanos },
             false => Stamp { secs, nanos },
         }))
-    }
-
-    /// The attributes of users.
-    pub(super) fn xattrs(&self) -> Vec<(Vec<u8>, Vec<u8>)> {
-        let named = |(key, value): &(Vec<u8>, Vec<u8>)| {
-            let name = key.strip_prefix(b"SCHILY.xattr.")?;
-            name.starts_with(b"user.").then(|| (name.to_vec(), value.clone()))
-        };
-        self.0.iter().filter_map(named).collect()
     }
 
     /// The map of a sparse file in the two older forms: stored ranges.
@@ -107,6 +112,12 @@ mod tests {
         let pax = Pax::parse(b"12 path=a\nb\n29 mtime=1700000000.25000000\n").unwrap();
         assert_eq!(pax.bytes("path"), Some(&b"a\nb"[..]));
         assert_eq!(pax.time("mtime").unwrap(), Some(Stamp { secs: 1_700_000_000, nanos: 250_000_000 }));
+        let pax = Pax::parse(b"9 size=1\n10 uid=-5\n29 gid=18446744073709551616\n11 mode=+1\n").unwrap();
+        assert_eq!(pax.number("size").unwrap(), Some(1));
+        assert_eq!(pax.number("atime").unwrap(), None);
+        for key in ["uid", "gid", "mode"] {
+            assert!(pax.number(key).unwrap_err().to_string().contains(key), "{key}");
+        }
         for wrong in [&b"13 path=a\nb\n"[..], b"x path=a\n", b"9 path=a", b"999 path=a\n", b"3 =\n"] {
             assert!(Pax::parse(wrong).is_err(), "{wrong:?}");
         }

@@ -3,8 +3,8 @@
 use crate::image::{self, Forensic, Start, Tally};
 use crate::out::{Out, Outcome};
 use crate::place::{Inside, join, last_name};
-use crate::{progress, text, weigh};
-use anyhow::Context;
+use crate::{progress, stored, text, weigh};
+use anyhow::{Context, bail};
 use ordo_vfs::{FileSystem, Kind};
 use ordofs::Fs;
 use ordofs::path::{Held, resolve};
@@ -15,6 +15,11 @@ use std::rc::Rc;
 
 /// Bytes of one read.
 const PIECE: u32 = 1 << 20;
+
+static ZEROES: [u8; 1 << 16] = [0; 1 << 16];
+
+/// Most bytes of holes in one file that are hashed unasked.
+const MOST_ZEROES: u64 = 64 << 30;
 
 /// Prints the SHA-256 of every file, as sha256sum does
 ///
@@ -27,6 +32,9 @@ pub(crate) struct Args {
     /// IMAGE:/path, or IMAGE for its root
     #[arg(value_name = "IMAGE:/PATH")]
     place: OsString,
+    /// Also hash files with more than 64 GiB of holes, each zero of which takes its time
+    #[arg(long)]
+    holes: bool,
     #[command(flatten)]
     _forensic: Forensic,
     #[command(flatten)]
@@ -47,7 +55,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
         let mut waiting = vec![(path, start)];
         while let Some((path, file)) = waiting.pop() {
             if file.attr().kind == Kind::Regular {
-                if let Some(sum) = tally.judge(&text::escape(&path), sum(fs, &file).await) {
+                if let Some(sum) = tally.judge(&text::escape(&path), sum(fs, &file, args.holes).await) {
                     // On a terminal the line of progress is in the way.
                     progress::aside(|| out.bytes(&line(&sum, &path)).and_then(|()| out.shown()))?;
                 }
@@ -73,18 +81,39 @@ pub(crate) fn run(args: &Args) -> Outcome {
     Ok(tally.status())
 }
 
-async fn sum(fs: &Rc<Fs>, file: &Held<Fs>) -> ordo_vfs::Result<String> {
-    let (mut hash, mut at) = (Sha256::new(), 0);
-    loop {
-        let pieces = fs.read(file.node(), at, PIECE).await?;
-        let read: usize = pieces.iter().map(|piece| piece.len()).sum();
-        if read == 0 {
-            return Ok(text::hex(&hash.finalize()));
+/// The sum of a file. Holes are not read, but a sum needs each of their zeroes: without `--holes` a file with more of
+/// them than a minute or so takes is left out.
+async fn sum(fs: &Rc<Fs>, file: &Held<Fs>, all: bool) -> anyhow::Result<String> {
+    let (mut hash, mut at, mut zeroes) = (Sha256::new(), 0, 0);
+    let size = file.attr().size;
+    let mut hole = |hash: &mut Sha256, mut len: u64| {
+        zeroes += len;
+        if zeroes > MOST_ZEROES && !all {
+            bail!("{} of it are holes, whose zeroes take long to hash; give --holes", crate::size::human(zeroes));
         }
-        pieces.iter().for_each(|piece| hash.update(piece));
-        at += read as u64;
-        progress::add(read as u64);
+        while len > 0 {
+            let piece = len.min(ZEROES.len() as u64);
+            hash.update(&ZEROES[..piece as usize]);
+            len -= piece;
+        }
+        Ok(())
+    };
+    while let Some(range) = stored::next(file, at).await? {
+        hole(&mut hash, range.start - at)?;
+        at = range.start;
+        while at < range.end {
+            let pieces = fs.read(file.node(), at, (range.end - at).min(PIECE.into()) as u32).await?;
+            let read: usize = pieces.iter().map(|piece| piece.len()).sum();
+            if read == 0 {
+                return Ok(text::hex(&hash.finalize()));
+            }
+            pieces.iter().for_each(|piece| hash.update(piece));
+            at += read as u64;
+            progress::add(read as u64);
+        }
     }
+    hole(&mut hash, size.saturating_sub(at))?;
+    Ok(text::hex(&hash.finalize()))
 }
 
 /// The line of sha256sum: a backslash before it says that the name is escaped.

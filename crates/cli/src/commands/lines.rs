@@ -12,8 +12,8 @@ use crate::place::{Inside, Location};
 use crate::text;
 use anyhow::{Context, anyhow};
 use clap::Parser;
-use ordofs::ImageSpec;
 use ordofs::rt::Rt;
+use ordofs::{ImageSpec, MountOptions};
 use std::ffi::{OsStr, OsString};
 use std::io::Read;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -65,7 +65,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
     let lines = read(&args.file)?;
     let spec = args.image.spec()?;
     let rt = Rt::real_time();
-    let opened = Opened::to_change(&rt, &spec)?;
+    let opened = Opened::to_change_with(&rt, &spec, MountOptions::default())?;
     let batch = Batch { args, spec: &spec, opened: &opened };
     let outcome = batch.lines(&lines);
     opened.close(outcome)

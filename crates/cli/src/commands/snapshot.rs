@@ -2,10 +2,12 @@
 
 use crate::image::{self, Start};
 use crate::messages::Messages;
-use crate::out::{Out, Outcome, Status, print};
-use crate::place::Inside;
+use crate::out::{Out, Outcome, Status, print, usage};
+use crate::place::{Inside, last_name};
 use crate::{interrupt, text};
+use anyhow::{Context, anyhow};
 use ordofs::disk::FileOptions;
+use ordofs::path::parent;
 use ordofs::rt::Rt;
 use ordofs::{ImageSpec, Snapshot, SnapshotError, locate};
 use serde::Serialize;
@@ -102,6 +104,21 @@ pub(crate) fn removed(spec: &ImageSpec, place: &Inside) -> anyhow::Result<bool> 
 pub(crate) fn run(args: &Args) -> Outcome {
     let place = Inside::parse(&args.place);
     let spec = image::spec(&place.image, args.start)?;
+    // Before the volume is opened: who forgets the name shall find it as it was.
+    if !args.list && last_name(&place.path).is_empty() {
+        let image = &text::one_line(&spec.to_string());
+        let what = format!("snapshot: name the new snapshot: ordo snapshot {image}:/.snap/NAME, or give --list");
+        return Err(usage(what));
+    }
+    if !args.list {
+        image::read(&spec, async |fs| {
+            let (dir, name) = parent(fs, &place.path).await.with_context(|| place.shown())?;
+            match dir.find(name.bytes()).await.with_context(|| place.shown())? {
+                Some(_) => Err(anyhow!("{}: the name exists already", place.shown())),
+                None => Ok(()),
+            }
+        })?;
+    }
     let rt = Rt::real_time();
     let failed = |error: SnapshotError| match error {
         SnapshotError::Open(error) => image::open_error(&spec.path, *error),

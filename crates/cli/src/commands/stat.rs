@@ -4,7 +4,7 @@ use crate::image::{self, Forensic, Start};
 use crate::listing::{self, Clock, FileJson};
 use crate::out::{Out, Outcome, Status};
 use crate::place::Inside;
-use crate::text;
+use crate::{flags, text};
 use anyhow::Context;
 use jiff::tz::TimeZone;
 use ordo_vfs::{Attr, Stamp};
@@ -113,7 +113,7 @@ fn describe(path: &[u8], attr: &Attr, target: Option<&[u8]>, zone: &TimeZone) ->
         let (time, offset) = (text::time_in(stamp.secs, zone), text::offset_in(stamp.secs, zone));
         format!("{time}.{:09} {offset}", stamp.nanos)
     };
-    let flags = listing::flags(attr.flags);
+    let flags = flags::names(attr.flags);
     let lines = [
         format!("  File: {}{target}", text::escape(path)),
         format!(

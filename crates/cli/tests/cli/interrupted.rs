@@ -1,14 +1,16 @@
 //! Commands that change an image are interrupted: the image stays consistent, and the next command works.
 //!
-//! A signal is sent once the image's superblock says that the volume is in use. A command that finished before the
-//! signal arrived is run again.
+//! A signal is sent once the image's superblock says that the volume is in use; a removal, of which the image sees
+//! nothing until its end, gets it after a while. A command that finished before the signal arrived is run again.
 
 use crate::common::{Scratch, command, fails, ok, ordo};
+use ordofs::rt::Rt;
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::os::unix::fs::FileExt;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Output, Stdio};
+use std::time::Duration;
 
 /// The byte of UFS2's superblock that says "clean".
 const CLEAN: u64 = 65536 + 209;
@@ -28,7 +30,8 @@ fn tree(scratch: &Scratch) -> String {
 
 /// Runs a command on a copy of `image`, and sends it a signal when it has begun; repeats if it finished before.
 fn interrupted(base: &str, image: &str, signal: Signal, arguments: &[&str]) -> Output {
-    for _ in 0..50 {
+    let rt = Rt::real_time();
+    for tried in 0..50u32 {
         fs::copy(base, image).unwrap();
         let mut child = command(arguments).stderr(Stdio::piped()).spawn().unwrap();
         let file = fs::File::open(image).unwrap();
@@ -37,7 +40,9 @@ fn interrupted(base: &str, image: &str, signal: Signal, arguments: &[&str]) -> O
             file.read_exact_at(&mut byte, CLEAN).unwrap();
             byte == [0]
         };
-        while !in_use() && child.try_wait().unwrap().is_none() {
+        let (begun, most) = (rt.now(), Duration::from_millis(5) * (tried + 1));
+        let waits = |arguments: &[&str]| arguments[0] != "rm" || rt.now().since(begun) < most;
+        while !in_use() && waits(arguments) && child.try_wait().unwrap().is_none() {
             std::thread::yield_now();
         }
         // If it has already finished, it gets no signal.

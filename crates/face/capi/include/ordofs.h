@@ -85,7 +85,9 @@ int ordofs_errno(void);
 // The text of this thread's last call that failed; valid until the next one that fails.
 const char *ordofs_error(void);
 
-// Makes a volume of `bytes` bytes in the new file `image`. `kind` is "ufs2" or "lfs"; null means ufs2.
+// Makes a volume of `bytes` bytes in the file `image`. `kind` is "ufs2" or "lfs"; null means ufs2. A file that is
+// there and holds anything but zeroes stays, and so does a device with something on it: the call fails with EEXIST,
+// unless the word overwrite follows, as in "ufs2,overwrite" or "overwrite".
 int ordofs_create(const char *image,
                   uint64_t bytes,
                   const char *kind);

@@ -50,7 +50,9 @@ pub extern "C" fn ordofs_error() -> *const c_char {
     failure::text()
 }
 
-/// Makes a volume of `bytes` bytes in the new file `image`. `kind` is "ufs2" or "lfs"; null means ufs2.
+/// Makes a volume of `bytes` bytes in the file `image`. `kind` is "ufs2" or "lfs"; null means ufs2. A file that is
+/// there and holds anything but zeroes stays, and so does a device with something on it: the call fails with EEXIST,
+/// unless the word overwrite follows, as in "ufs2,overwrite" or "overwrite".
 #[unsafe(no_mangle)]
 pub extern "C" fn ordofs_create(image: *const c_char, bytes: u64, kind: *const c_char) -> c_int {
     number(guard(|| done(calls::create(raw::path(image)?, bytes, raw::options(kind)?))))

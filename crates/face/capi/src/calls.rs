@@ -30,12 +30,26 @@ fn invalid(text: impl Into<String>) -> Failure {
     Failure::new(Errno::INVAL, text)
 }
 
-/// Makes a volume in a new file.
-pub(crate) fn create(image: &Path, bytes: u64, kind: &str) -> Result<()> {
-    let made = match kind {
-        "" | "ufs2" => NewVolume::new(bytes).create(image),
-        "lfs" => NewLog::new(bytes).create(image),
-        other => return Err(invalid(format!("no kind of volume is called {other:?}; there are ufs2 and lfs"))),
+/// Makes a volume in a new file, or over an old one if the words say so.
+pub(crate) fn create(image: &Path, bytes: u64, words: &str) -> Result<()> {
+    let (mut log, mut over) = (false, false);
+    for word in words.split(',').map(str::trim).filter(|word| !word.is_empty()) {
+        match word {
+            "ufs2" => log = false,
+            "lfs" => log = true,
+            "overwrite" => over = true,
+            other => {
+                return Err(invalid(format!(
+                    "no kind of volume is called {other:?}; there are ufs2 and lfs, and the word overwrite"
+                )));
+            }
+        }
+    }
+    let made = match (log, over) {
+        (false, false) => NewVolume::new(bytes).create(image),
+        (false, true) => NewVolume::new(bytes).overwrite(image),
+        (true, false) => NewLog::new(bytes).create(image),
+        (true, true) => NewLog::new(bytes).overwrite(image),
     };
     Ok(made.map_err(io::Error::from)?)
 }

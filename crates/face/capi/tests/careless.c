@@ -23,6 +23,10 @@ int main(int argc, char **argv) {
   expect(ordofs_create(argv[1], 1, NULL), EINVAL, "a volume of one byte");
   expect(ordofs_create(argv[1], 16 << 20, "ext4"), EINVAL, "a volume of no kind");
   if (ordofs_create(argv[1], 16 << 20, "ufs2")) return 3;
+  expect(ordofs_create(argv[1], 16 << 20, NULL), EEXIST, "a volume where one is");
+  expect(ordofs_create(argv[1], 16 << 20, "lfs"), EEXIST, "another kind of volume where one is");
+  expect(ordofs_create(argv[1], 16 << 20, "overwrite,ext4"), EINVAL, "a volume of no kind over one");
+  if (ordofs_create(argv[1], 16 << 20, "ufs2,overwrite")) return 3;
   expect(ordofs_open(argv[1], "fast"), EINVAL, "an unknown option");
   expect(ordofs_open(argv[1], "scheme=best"), EINVAL, "an unknown scheme");
   volume = ordofs_open(argv[1], "");

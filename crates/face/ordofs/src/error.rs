@@ -80,9 +80,14 @@ pub enum OpenError {
     /// Addresses of the log's version 1 count sectors of 512 bytes.
     #[error("a log-structured volume (LFS) of version 1 writes sectors of 512 bytes, and the disk has sectors of {0}")]
     SmallUnit(u32),
-    /// The image's file cannot be made.
-    #[error("{0}: {1}")]
-    Create(std::path::PathBuf, io::Error),
+    /// A volume was to be made where something is, and nobody said that it may be lost.
+    #[error("{path}: exists and is not empty{what}; it is overwritten only where that is asked for (overwrite)")]
+    Exists {
+        /// The file or device.
+        path: std::path::PathBuf,
+        /// The name of what it holds, in brackets; empty if that is unknown.
+        what: String,
+    },
     /// The suffix after the image's name does not name an existing partition.
     #[error("{0}")]
     BadSpec(String),
@@ -179,7 +184,7 @@ impl OpenError {
             OpenError::NoRule(error) => error,
             OpenError::Journal(error) | OpenError::Log(error) => &**error,
             OpenError::Claim(error) => &**error,
-            OpenError::Contents(error) | OpenError::Create(_, error) => error,
+            OpenError::Contents(error) => error,
             _ => return None,
         };
         loop {
@@ -196,8 +201,7 @@ impl OpenError {
             OpenError::Mount(ordo_ffs::MountError::Volume(error)) | OpenError::Volume(error) => error.origin(),
             OpenError::Disk(ordo_disk::OpenError::Io { .. } | ordo_disk::OpenError::Nbd { .. })
             | OpenError::Request(_)
-            | OpenError::Contents(_)
-            | OpenError::Create(..) => Origin::Disk,
+            | OpenError::Contents(_) => Origin::Disk,
             OpenError::NotFound(_)
             | OpenError::NoVolume(_)
             | OpenError::Journal(_)
@@ -220,7 +224,8 @@ impl OpenError {
     /// The nearest kind of `std::io`.
     pub fn kind(&self) -> ErrorKind {
         match self {
-            OpenError::Disk(ordo_disk::OpenError::Io { source, .. }) | OpenError::Create(_, source) => source.kind(),
+            OpenError::Disk(ordo_disk::OpenError::Io { source, .. }) => source.kind(),
+            OpenError::Exists { .. } | OpenError::Disk(ordo_disk::OpenError::Exists { .. }) => ErrorKind::AlreadyExists,
             OpenError::Disk(ordo_disk::OpenError::Locked { .. }) => ErrorKind::ResourceBusy,
             OpenError::Claim(error) => match &**error {
                 ClaimError::Damaged { .. } => ErrorKind::InvalidData,

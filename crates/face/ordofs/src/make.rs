@@ -1,17 +1,21 @@
 //! Making a new volume.
 //!
+//! E0. What exists is not overwritten unasked, by one rule for every caller, of Rust, C, Python and the command line: a
+//!     file that holds anything but zeroes, and a device with the signature of anything. A symbolic link is what it
+//!     leads to. What may be lost is said by another call, [`NewVolume::overwrite`].
 //! E1. The superblocks of a log-structured volume are written last, when the log that they lead to is durable. Those of
 //!     an older volume are wiped first: a crash in between would leave one that leads into the new log.
 
-use crate::OpenError;
-use crate::contents::{self, Kind};
-use ordo_disk::{Block, Disk, DiskError, DiskOff, FileDisk, FileOptions, Kind as What, Tag, WritePart};
+use crate::contents::{self, Kind, Signature};
+use crate::{Notices, OpenError};
+use ordo_disk::{Block, Disk, DiskError, DiskOff, Existing, Kind as What, Tag, WritePart};
 use ordo_ondisk::lfs::newfs::{Initial, initial};
 use ordo_ondisk::lfs::{NewfsOptions, Version};
 use ordo_ondisk::superblock::newfs::NewfsParams;
 use ordo_ondisk::{ByteOff, Format};
 use ordo_rt::Rt;
-use std::path::Path;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 /// A volume that is about to be made.
@@ -48,14 +52,27 @@ impl NewVolume {
         self
     }
 
-    /// Makes the volume in a file, which is created or resized to the volume's size. What was there is lost.
+    /// Makes the volume in a file, which gets the volume's size, or on a device. What exists is not overwritten.
+    ///
+    /// # Errors
+    /// [`OpenError::Exists`] if the file is there and holds anything but zeroes, or the device has something on it.
+    /// When the file cannot be made or is in use, or the shape is impossible.
+    pub fn create(&self, image: impl AsRef<Path>) -> Result<(), OpenError> {
+        self.make(image.as_ref(), Existing::Refuse)
+    }
+
+    /// As [`NewVolume::create`], and what was there is lost.
     ///
     /// # Errors
     /// When the file cannot be made or is in use, or the shape is impossible.
-    pub fn create(&self, image: impl AsRef<Path>) -> Result<(), OpenError> {
+    pub fn overwrite(&self, image: impl AsRef<Path>) -> Result<(), OpenError> {
+        self.make(image.as_ref(), Existing::Overwrite)
+    }
+
+    fn make(&self, image: &Path, existing: Existing) -> Result<(), OpenError> {
         self.params.superblock().map_err(ordo_ffs::NewfsError::from)?;
         let rt = Rt::real_time();
-        let (disk, zeroed) = new_file(&rt, image.as_ref(), self.params.volume_bytes)?;
+        let (disk, zeroed) = place(&rt, image, self.params.volume_bytes, existing)?;
         self.create_on(&rt, disk, zeroed)
     }
 
@@ -100,11 +117,23 @@ impl NewLog {
     /// As [`NewVolume::create`].
     ///
     /// # Errors
-    /// When the file cannot be made or is in use, or the shape is impossible.
+    /// [`OpenError::Exists`]; when the file cannot be made or is in use, or the shape is impossible.
     pub fn create(&self, image: impl AsRef<Path>) -> Result<(), OpenError> {
+        self.make(image.as_ref(), Existing::Refuse)
+    }
+
+    /// As [`NewVolume::overwrite`].
+    ///
+    /// # Errors
+    /// When the file cannot be made or is in use, or the shape is impossible.
+    pub fn overwrite(&self, image: impl AsRef<Path>) -> Result<(), OpenError> {
+        self.make(image.as_ref(), Existing::Overwrite)
+    }
+
+    fn make(&self, image: &Path, existing: Existing) -> Result<(), OpenError> {
         self.options.superblock()?;
         let rt = Rt::real_time();
-        let (disk, _) = new_file(&rt, image.as_ref(), self.options.device_bytes)?;
+        let (disk, _) = place(&rt, image, self.options.device_bytes, existing)?;
         self.create_on(&rt, disk)
     }
 
@@ -147,17 +176,64 @@ async fn put(disk: &dyn Disk, all: &[(ByteOff, Vec<u8>)], kind: What) -> Result<
     Ok(())
 }
 
-/// The file for a new volume, created or emptied; `true` if every byte of it is zero. A device keeps its old contents.
-fn new_file(rt: &Rt, path: &Path, size: u64) -> Result<(Rc<dyn Disk>, bool), OpenError> {
-    let failed = |error| OpenError::Create(path.to_owned(), error);
-    let file = std::fs::OpenOptions::new().write(true).create(true).truncate(false).open(path).map_err(failed)?;
-    let found = file.metadata().map_err(failed)?;
-    if found.is_file() {
-        if found.len() > 0 {
-            // Refuses a file that is in use, before it is truncated.
-            drop(FileDisk::open(rt, path, &FileOptions::default())?);
+/// The disk for a new volume at a path (E0); `true` if every byte of it is zero.
+fn place(rt: &Rt, path: &Path, size: u64, existing: Existing) -> Result<(Rc<dyn Disk>, bool), OpenError> {
+    let (disk, zeroed) = ordo_disk::new_file(rt, path, size, existing).map_err(|error| match error {
+        ordo_disk::OpenError::Exists { path } => exists(path),
+        error => error.into(),
+    })?;
+    let disk: Rc<dyn Disk> = Rc::new(disk);
+    if !zeroed {
+        let found = contents::contents(rt, &disk)?;
+        match (existing, found.first()) {
+            (Existing::Refuse, Some(first)) => {
+                return Err(OpenError::Exists { path: path.to_owned(), what: format!(" ({})", first.name) });
+            }
+            _ => cleared(rt, &disk, &found, "a new volume", &Notices::default())?,
         }
-        file.set_len(0).and_then(|()| file.set_len(size)).map_err(failed)?;
     }
-    Ok((Rc::new(FileDisk::open(rt, path, &FileOptions::default())?), found.is_file()))
+    Ok((disk, zeroed))
+}
+
+/// Refuses a file that holds anything but zeroes (E0). A file that is not there is none.
+///
+/// # Errors
+/// [`OpenError::Exists`]; when the file cannot be read.
+pub fn refuse_existing(path: &Path) -> Result<(), OpenError> {
+    let failed = |source| ordo_disk::OpenError::Io { path: path.to_owned(), source };
+    match std::fs::File::open(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(failed(error).into()),
+        Ok(file) if ordo_disk::is_blank(&file).map_err(failed)? => Ok(()),
+        Ok(_) => Err(exists(path.to_owned())),
+    }
+}
+
+/// What is said of a file that holds something.
+fn exists(path: PathBuf) -> OpenError {
+    let found = std::fs::File::open(&path).and_then(|file| contents::of_file(&file));
+    // What cannot be read has no name, and is there all the same.
+    let name = found.ok().and_then(|(_, found, _)| found.first().map(|first| first.name));
+    OpenError::Exists { path, what: name.map_or_else(String::new, |name| format!(" ({name})")) }
+}
+
+/// Wipes what a disk holds, so that something else can be made there. If the record of a writer is on, the old volume
+/// is claimed for that by `program`, since another machine may have it mounted; the record goes with it, before
+/// anything is made: that may have something in its place.
+///
+/// # Errors
+/// When the disk fails, or the old volume has another writer.
+pub fn cleared(
+    rt: &Rt,
+    disk: &Rc<dyn Disk>,
+    found: &[Signature],
+    program: &str,
+    notices: &Notices,
+) -> Result<(), OpenError> {
+    let Some(claim) = crate::claim::claim_disk(rt, disk, program, notices)? else {
+        return contents::wipe(rt, disk, found);
+    };
+    let fenced: Rc<dyn Disk> = Rc::new(claim.fence(disk.clone()));
+    contents::wipe(rt, &fenced, found)?;
+    Ok(rt.block_on(claim.remove())?)
 }

@@ -5,7 +5,7 @@ use ordofs::disk::FileOptions;
 use ordofs::ondisk::Format;
 use ordofs::rt::Rt;
 use ordofs::vfs::{Error, Kind, Mode, Refusal, SetAttr};
-use ordofs::{FileTimes, ImageSpec, NewVolume, OpenError, OpenOptions, Volume, locate};
+use ordofs::{FileTimes, ImageSpec, NewLog, NewVolume, OpenError, OpenOptions, Volume, locate};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
@@ -386,4 +386,40 @@ fn what_waits_to_be_freed_is_let_go_with_a_volume_that_is_abandoned() {
         volume.remove_file("/a").expect("it is there");
         volume.abandon();
     }
+}
+
+#[test]
+fn a_volume_is_made_over_something_only_if_that_is_said() {
+    let image = Image::new();
+    let volume = image.open("async");
+    volume.write("/precious", b"data").expect("there is room");
+    // In use is in use, whatever is said.
+    assert_eq!(kind(NewVolume::new(16 << 20).overwrite(image.path())), ErrorKind::ResourceBusy);
+    volume.unmount().expect("the disk is well");
+    let (link, text) = (image.dir.path().join("link"), image.dir.path().join("notes.txt"));
+    std::os::unix::fs::symlink(image.path(), &link).expect("a link");
+    std::fs::write(&text, "my thesis").expect("a text");
+    for path in [&image.path(), &link, &text] {
+        let before = std::fs::read(path).expect("it is there");
+        for made in [NewVolume::new(16 << 20).create(path), NewLog::new(16 << 20).create(path)] {
+            let error = made.expect_err("it holds something");
+            assert!(matches!(error, OpenError::Exists { .. }), "{error}");
+            let error = io::Error::from(error);
+            assert_eq!((error.kind(), ordofs::vfs::errno_of(&error)), (ErrorKind::AlreadyExists, 17));
+        }
+        assert_eq!(std::fs::read(path).expect("it is there"), before);
+    }
+    assert!(NewVolume::new(16 << 20).create(image.path()).unwrap_err().to_string().contains("(UFS2)"));
+    for path in [&link, &text] {
+        NewLog::new(16 << 20).overwrite(path).expect("that is said");
+        NewVolume::new(16 << 20).overwrite(path).expect("that is said");
+        let volume = Volume::open(path).expect("a plain path").mount().expect("there is a volume");
+        assert!(volume.metadata("/precious").is_err());
+        volume.unmount().expect("the disk is well");
+    }
+    assert!(link.symlink_metadata().expect("it is there").is_symlink());
+    let blank = image.dir.path().join("blank");
+    std::fs::write(&blank, [0; 4096]).expect("zeroes");
+    NewVolume::new(16 << 20).create(&blank).expect("zeroes are nothing");
+    assert!(NewVolume::new(16 << 20).create(image.dir.path()).is_err(), "a directory");
 }

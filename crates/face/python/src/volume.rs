@@ -20,14 +20,17 @@ pub(crate) struct Volume {
     image: PathBuf,
 }
 
-/// Makes a volume of size bytes in the new file image; kind is ufs2 or lfs.
+/// Makes a volume of size bytes in the file image; kind is ufs2 or lfs. A file that is there and holds anything but
+/// zeroes stays, and so does a device with something on it: FileExistsError, unless overwrite is true.
 #[pyfunction]
-#[pyo3(signature = (image, size, kind = "ufs2"))]
-pub(crate) fn create(py: Python<'_>, image: PathBuf, size: u64, kind: &str) -> PyResult<()> {
-    let made = match kind {
-        "ufs2" => py.detach(|| NewVolume::new(size).create(&image)),
-        "lfs" => py.detach(|| NewLog::new(size).create(&image)),
-        other => return Err(value_error(format!("no kind of volume is called {other:?}; there are ufs2 and lfs"))),
+#[pyo3(signature = (image, size, kind = "ufs2", *, overwrite = false))]
+pub(crate) fn create(py: Python<'_>, image: PathBuf, size: u64, kind: &str, overwrite: bool) -> PyResult<()> {
+    let made = match (kind, overwrite) {
+        ("ufs2", false) => py.detach(|| NewVolume::new(size).create(&image)),
+        ("ufs2", true) => py.detach(|| NewVolume::new(size).overwrite(&image)),
+        ("lfs", false) => py.detach(|| NewLog::new(size).create(&image)),
+        ("lfs", true) => py.detach(|| NewLog::new(size).overwrite(&image)),
+        (other, _) => return Err(value_error(format!("no kind of volume is called {other:?}; there are ufs2 and lfs"))),
     };
     made.map_err(|error| os_error(&error.into(), &image))
 }

@@ -13,6 +13,7 @@
 mod below;
 mod holder;
 mod lock;
+mod new;
 mod open;
 
 use std::fs::File;
@@ -29,6 +30,7 @@ use crate::error::OpenError;
 use crate::nbd::NbdListener;
 use crate::{Cause, Disk, DiskError, DiskFuture, DiskInfo, DiskOff, ReadPart, WritePart};
 use lock::Locked;
+pub use new::{Existing, is_blank, new_file};
 use open::{Opened, open_disk, size_of};
 
 /// How to open a file or device.

@@ -44,6 +44,8 @@ pub struct NewfsParams {
     pub label: String,
     /// Set the flag for a volume managed with soft updates.
     pub softdep: bool,
+    /// Set the flag that access control lists of POSIX.1e apply to the files (UFS2).
+    pub acls: bool,
     /// Use check hashes (UFS2 for FreeBSD).
     pub check_hashes: bool,
     /// The system that will write to the volume.
@@ -172,6 +174,7 @@ impl NewfsParams {
             optim: Optim::Time,
             label: String::new(),
             softdep: false,
+            acls: false,
             check_hashes: true,
             system: System::FreeBsd,
             rotation: None,
@@ -261,6 +264,7 @@ impl NewfsParams {
         f.clean = 1;
         f.old_flags = 0x80;
         f.flags = if self.softdep { flag::DOSOFTDEP } else { 0 };
+        f.flags |= if self.acls { flag::ACLS } else { 0 };
         for (to, from) in f.volname.iter_mut().zip(self.label.bytes()) {
             *to = from;
         }

@@ -10,15 +10,15 @@
 //!     Those of a directory come after its contents.
 
 use super::planned::{Content, Id, Tree};
-use super::walk;
+use super::{manifest, walk};
 use crate::archive::{Extent, Meta};
+use crate::attached::Attacher;
 use crate::progress::{self, Unit};
 use crate::{image, interrupt, text};
 use anyhow::{Context, anyhow};
-use ordo_vfs::{Caller, FileSystem, Kind, Mode, Name, Refusal, SetAttr, SetTime, XattrMode};
+use ordo_vfs::{Caller, FileSystem, Kind, Mode, Name, SetAttr, SetTime};
 use ordofs::path::Held;
 use ordofs::{Fs, Mounted};
-use rustix::fs::OFlags;
 use std::collections::HashMap;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -42,15 +42,18 @@ pub(super) struct Filler<'t> {
     who: Caller,
     /// Files with several names that were made already.
     made: HashMap<Id, Held<Fs>>,
-    has_xattrs: bool,
-    /// Attributes that the format has no place for.
-    pub(super) left_out: u64,
+    attacher: Attacher,
 }
 
 impl<'t> Filler<'t> {
     pub(super) fn new(tree: &'t Tree, mounted: &Mounted) -> Filler<'t> {
-        let (fs, has_xattrs) = (mounted.fs().clone(), mounted.has_xattrs());
-        Filler { tree, fs, who: image::owner(), made: HashMap::new(), has_xattrs, left_out: 0 }
+        let (fs, attacher) = (mounted.fs().clone(), Attacher::new(mounted));
+        Filler { tree, fs, who: image::owner(), made: HashMap::new(), attacher }
+    }
+
+    /// What the volume has no place for, in words.
+    pub(super) fn lost(&self) -> Option<String> {
+        self.attacher.lost()
     }
 
     /// Writes all of it.
@@ -134,17 +137,17 @@ impl<'t> Filler<'t> {
         let (own, extents): (Option<File>, Vec<Extent>) = match content {
             Content::Nothing | Content::Target(_) => return Ok(()),
             Content::Archive { extents, .. } => (None, extents.clone()),
-            Content::Host { path, size, extents } => {
+            Content::Host { path, key, size, extents } => {
                 let root = self.tree.root.as_ref().context("a tree without its root")?;
-                let file = File::from(walk::open(root, path, OFlags::RDONLY)?);
+                let file = walk::regular(root, path, *key)?;
                 // Holes may have moved since. A file that had none is read whole: most have none, and to ask costs two
                 // calls each.
                 let whole = matches!(extents[..], [Extent { at: 0, len, .. }] if len == *size);
                 let extents = if whole { extents.clone() } else { walk::extents(&file, *size)? };
                 (Some(file), extents)
             }
-            Content::Named { path, size, .. } => {
-                let file = File::open(path).with_context(|| path.display().to_string())?;
+            Content::Named { path, key, size, .. } => {
+                let file = manifest::opened(path, Some(*key))?;
                 let extents = walk::extents(&file, *size)?;
                 (Some(file), extents)
             }
@@ -191,21 +194,11 @@ impl<'t> Filler<'t> {
     }
 
     async fn set(&mut self, meta: &Meta, to: &Held<Fs>) -> anyhow::Result<()> {
-        for (name, value) in &meta.xattrs {
-            if !self.has_xattrs {
-                self.left_out += 1;
-                continue;
-            }
-            let named = || format!("extended attribute {}", text::escape(name));
-            match self.fs.setxattr(&self.who, to.node(), name, value, XattrMode::Set).await {
-                // NetBSD has the format, and no attributes in it.
-                Err(ordo_vfs::Error::Refused(Refusal::NotSupported)) => self.left_out += 1,
-                other => other.with_context(named)?,
-            }
-        }
+        let mode = self.attacher.put(to, meta).await?;
+        self.attacher.put_default(to, meta).await?;
         let time = Some(SetTime::At(meta.mtime));
         let set = SetAttr {
-            mode: Some(Mode::new(meta.mode.into())),
+            mode: Some(Mode::new(mode.into())),
             uid: Some(meta.uid),
             gid: Some(meta.gid),
             atime: time,

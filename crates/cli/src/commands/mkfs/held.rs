@@ -2,21 +2,13 @@
 
 use crate::image;
 use crate::messages::Messages;
-use anyhow::{Context, bail};
+use anyhow::{anyhow, bail};
 use ordo_ondisk::partition::Select;
-use ordofs::disk::{Disk, FileOptions};
+use ordofs::disk::Disk;
 use ordofs::rt::Rt;
-use ordofs::{ContentsKind, ImageSpec, Signature, locate_on, partitions};
-use rustix::fs::SeekFrom;
-use rustix::io::Errno;
-use std::fs::File;
-use std::io::ErrorKind;
-use std::os::unix::fs::FileExt;
+use ordofs::{ContentsKind, ImageSpec, OpenError, Signature, locate_on, partitions};
 use std::path::Path;
 use std::rc::Rc;
-
-/// Bytes of one read in the search for non-zero bytes.
-const ZEROES: usize = 1 << 20;
 
 /// The signatures of the place itself. The disk label that lists a lettered partition may lie in that partition, but
 /// belongs to the disk: it is neither reported nor wiped.
@@ -28,17 +20,10 @@ pub(super) fn carried(rt: &Rt, spec: &ImageSpec, disk: &Rc<dyn Disk>) -> anyhow:
     Ok(found)
 }
 
-/// Wipes what was there. If the record of a writer is on, the old volume is claimed for that, since another machine may
-/// have it mounted; the record goes with it, before the new volume is made: that may have something in its place.
+/// Wipes what was there.
 pub(super) fn wipe(rt: &Rt, spec: &ImageSpec, disk: &Rc<dyn Disk>, found: &[Signature]) -> anyhow::Result<()> {
-    let open_error = |error| image::open_error(&spec.path, error);
     let notices = Messages::of(spec, false).listener_once();
-    let Some(claim) = ordofs::claim_disk(rt, disk, "ordo mkfs", &notices).map_err(open_error)? else {
-        return ordofs::wipe(rt, disk, found).map_err(open_error);
-    };
-    let fenced: Rc<dyn Disk> = Rc::new(claim.fence(disk.clone()));
-    ordofs::wipe(rt, &fenced, found).map_err(open_error)?;
-    rt.block_on(claim.remove()).context("the record of the old volume's writer cannot be removed")
+    ordofs::cleared(rt, disk, found, "ordo mkfs", &notices).map_err(|error| image::open_error(&spec.path, error))
 }
 
 /// Refuses a place that contains something, and says what that is and how to overwrite it.
@@ -64,45 +49,12 @@ pub(super) fn ask(rt: &Rt, spec: &ImageSpec, disk: &Rc<dyn Disk>, found: &[Signa
     }
 }
 
-/// Refuses to truncate a non-empty file: with `--size` all of its contents are lost. A file of zeroes counts as empty.
-/// `instead` says what to do.
-pub(super) fn ask_of_file(spec: &ImageSpec, instead: &str) -> anyhow::Result<()> {
-    let what = match File::open(&spec.path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(error).with_context(|| spec.to_string()),
-        Ok(file) if holds_only_zeroes(&file).with_context(|| spec.to_string())? => return Ok(()),
-        Ok(_) => {
-            let rt = Rt::real_time();
-            let options = FileOptions { read_only: true, ..FileOptions::default() };
-            let disk = ordofs::open(&rt, spec, &options).map_err(|error| image::open_error(&spec.path, error))?;
-            carried(&rt, spec, &disk)?.first().map(|found| format!(" ({})", found.name)).unwrap_or_default()
-        }
-    };
-    bail!("{spec}: exists and is not empty{what}; {instead}");
-}
-
-/// Reads the stored ranges of a file; holes are zeroes.
-fn holds_only_zeroes(file: &File) -> std::io::Result<bool> {
-    let end = file.metadata()?.len();
-    let mut bytes = vec![0; ZEROES];
-    let mut at = 0;
-    while at < end {
-        at = match rustix::fs::seek(file, SeekFrom::Data(at)) {
-            Ok(data) => data,
-            Err(Errno::NXIO) => return Ok(true),
-            // A file system that does not report holes has none.
-            Err(_) => at,
-        };
-        let read = file.read_at(&mut bytes, at)?;
-        if read == 0 {
-            return Ok(true);
-        }
-        if bytes[..read].iter().any(|&byte| byte != 0) {
-            return Ok(false);
-        }
-        at += read as u64;
+/// The error of a place whose contents are not overwritten unasked; `instead` says what to do.
+pub(super) fn refused(spec: &ImageSpec, error: OpenError, instead: &str) -> anyhow::Error {
+    match error {
+        OpenError::Exists { what, .. } => anyhow!("{spec}: exists and is not empty{what}; {instead}"),
+        error => image::open_error(&spec.path, error),
     }
-    Ok(true)
 }
 
 /// How the system uses a file or a device, as far as it reports that: a mount, swap, another device on top of it. An

@@ -4,11 +4,13 @@
 //! [`planned`] tree, which `walk` has from a directory and `planned` from a tar archive, and `manifest` changes.
 
 mod build;
+mod clock;
 mod fill;
 mod held;
 mod manifest;
 mod planned;
 mod shape;
+mod site;
 mod sizing;
 mod walk;
 
@@ -16,11 +18,12 @@ use crate::image::{self, ImageArg};
 use crate::out::{Outcome, Status, usage};
 use crate::size;
 use anyhow::{anyhow, bail};
-use held::{ask, ask_of_file, carried, used_by, wipe};
-use ordofs::disk::FileOptions;
+use clock::Clock;
+use held::{ask, carried, refused, used_by, wipe};
 use ordofs::disk::fence::DEFAULT_INTERVAL;
+use ordofs::disk::{Existing, FileOptions};
 use ordofs::rt::Rt;
-use ordofs::{ImageSpec, JournalChange, MmpChange, TuneError, Tuning};
+use ordofs::{Acls, ImageSpec, JournalChange, MmpChange, TuneError, Tuning};
 
 /// Makes a volume
 ///
@@ -38,10 +41,14 @@ use ordofs::{ImageSpec, JournalChange, MmpChange, TuneError, Tuning};
 /// no extended attributes, and schemes that keep a log (suj, wafs, journal-file, block-journal) cannot mount it.
 ///
 /// With -d the volume is filled with a directory or a tar archive, without root. Without --size a new file gets the
-/// size that the contents need. -F names an mtree manifest, as makefs reads it: what it says of owners, modes, times
+/// size that the contents need. Extended attributes (user, trusted, security) and, with -o acls=posix, access control
+/// lists are kept; what the volume has no place for is counted, and the exit status is 3. A label of SELinux belongs to
+/// the host, and is not taken. -F names an mtree manifest, as makefs reads it: what it says of owners, modes, times
 /// and flags replaces what the tree has, what it names and the tree lacks is made, and the rest of the tree is taken as
 /// it is. With SOURCE_DATE_EPOCH in the environment no time in the image is later, and the same tree gives the same
-/// bytes. An image that could not be completed is removed.
+/// bytes; without -d an empty volume has the same bytes, too. An image that could not be completed is removed. An old
+/// volume in a file (--force) is replaced when the new one is complete; where that is impossible, as on a device, it is
+/// gone from the beginning, and there is no volume until the new one is complete.
 ///
 /// --type lfs makes NetBSD's log-structured file system. The log is its order: it takes no scheme, needs no check after
 /// a crash, and files on it get no extended attributes. Version 1 has segments of a power of two, and writes sectors of
@@ -85,6 +92,9 @@ pub(crate) struct Args {
     /// Name of the volume, at most 31 bytes
     #[arg(long, short = 'L')]
     label: Option<String>,
+    /// acls=posix or acls=off: access control lists apply to the files (ufs2; ordo tune -o acls=) [default: off]
+    #[arg(short = 'o', long = "options", value_name = "OPTION", value_parser = acls)]
+    options: Vec<Acls>,
     /// Maximum number of blocks in one transfer
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     maxcontig: Option<u32>,
@@ -149,6 +159,15 @@ enum For {
     NetBsd,
 }
 
+/// The option of access control lists. NFSv4's are for FreeBSD alone, which turns them on by itself.
+fn acls(text: &str) -> Result<Acls, String> {
+    match text {
+        "acls=posix" => Ok(Acls::Posix),
+        "acls=off" => Ok(Acls::Off),
+        _ => Err("a new volume has acls=posix or acls=off; others are for ordo tune".into()),
+    }
+}
+
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 enum Order {
     Little,
@@ -165,22 +184,22 @@ pub(crate) fn run(args: &Args) -> Outcome {
         bail!("{spec}: is in use: {who}; give --force to overwrite it all the same");
     }
     if let Some(tree) = &args.source.tree {
-        build::run(args, &spec, tree)?;
+        let status = build::run(args, &spec, tree)?;
         args.protect(&spec)?;
-        return args.show();
+        return Ok(args.show()?.worse(status));
     }
     if args.size.is_none() && !is_url(&spec) && !spec.path.exists() {
         return Err(usage(format!("{spec}: there is no such file; give --size to make it")));
     }
+    let clock = Clock::new()?;
     match (args.size, spec.part.is_none() && spec.offset.is_none() && plain) {
         (Some(size), true) if !is_url(&spec) => {
             // An error here concerns the shape, not the file: the user must change the arguments.
-            let new = args.new_volume(size, 512);
+            let new = args.new_volume(size, 512, clock);
             new.check().map_err(usage)?;
-            if !args.force {
-                ask_of_file(&spec, "give --force to make it anew, or no --size to use it as it is")?;
-            }
-            new.create(&spec.path).map_err(open_error)?;
+            let existing = if args.force { Existing::Overwrite } else { Existing::Refuse };
+            let instead = "give --force to make it anew, or no --size to use it as it is";
+            new.create(clock, &spec.path, existing).map_err(|error| refused(&spec, error, instead))?;
         }
         (size, _) => {
             let rt = Rt::real_time();
@@ -191,13 +210,16 @@ pub(crate) fn run(args: &Args) -> Outcome {
                 ask(&rt, &spec, &disk, &found)?;
             }
             let info = disk.info();
-            let new = args.new_volume(size.unwrap_or(info.size).min(info.size), info.sector);
+            let new = args.new_volume(size.unwrap_or(info.size).min(info.size), info.sector, clock);
             if size.is_some_and(|size| size > info.size) {
                 bail!("{spec}: has only {} bytes; give a smaller --size", info.size);
             }
             new.check().map_err(|why| usage(format!("{spec}: {why}")))?;
             // Before the volume is made, because a signature may lie in the middle of it.
             wipe(&rt, &spec, &disk, &found)?;
+            drop((disk, rt));
+            let rt = clock.rt_of_empty();
+            let disk = ordofs::open(&rt, &spec, &options).map_err(open_error)?;
             new.create_on(&rt, disk, false).map_err(open_error)?;
         }
     }

@@ -5,6 +5,8 @@
 //! T2. A path stays below the root. It is no absolute one, has no `..`, and no symbolic link is followed on its way: an
 //!     archive cannot put a file where its name does not say.
 
+use super::manifest::users::Users;
+use super::walk::Key;
 use crate::archive::{self, Entry, Extent, Meta, Reader};
 use crate::{interrupt, text};
 use anyhow::{Context, bail};
@@ -33,6 +35,8 @@ pub(super) struct Tree {
     pub(super) root: Option<OwnedFd>,
     /// The archive whose parts are [`Content::Archive`].
     pub(super) archive: Option<File>,
+    /// What is left out of it, a line each.
+    pub(super) lost: Vec<String>,
 }
 
 /// A file, with as many names as lead to it.
@@ -53,9 +57,9 @@ pub(super) enum Content {
     /// The target of a symbolic link.
     Target(Vec<u8>),
     /// A file below the root of the host's directory.
-    Host { path: Vec<u8>, size: u64, extents: Vec<Extent> },
+    Host { path: Vec<u8>, key: Key, size: u64, extents: Vec<Extent> },
     /// A file anywhere on the host, which a manifest names.
-    Named { path: PathBuf, size: u64, extents: Vec<Extent> },
+    Named { path: PathBuf, key: Key, size: u64, extents: Vec<Extent> },
     /// Parts of the archive.
     Archive { size: u64, extents: Vec<Extent> },
 }
@@ -81,16 +85,20 @@ impl Content {
 }
 
 /// The tree of an archive; `-` is standard input. `now` is the time of directories that the archive does not have.
+/// `users` knows the names in access control lists.
 ///
 /// # Errors
 /// When it cannot be read, is cut, or has an entry that cannot be in a volume.
-pub(super) fn of_archive(from: &Path, now: Stamp) -> anyhow::Result<Tree> {
+pub(super) fn of_archive(from: &Path, now: Stamp, users: &Users) -> anyhow::Result<Tree> {
     let mut reader = Reader::new(archive::seekable(from)?);
     let missing = Meta::new(Kind::Directory, 0o755, now);
     let mut tree = Tree::new(missing.clone());
     while let Some(found) = reader.next()? {
         interrupt::check()?;
-        let entry = found.map_err(|(path, error)| error.context(text::escape(&path)))?;
+        let mut entry = found.map_err(|(path, error)| error.context(text::escape(&path)))?;
+        entry.take_lists(|name| users.uid(name.as_bytes()).ok(), |name| users.gid(name.as_bytes()).ok());
+        let shown = text::escape(&entry.path);
+        tree.lost.extend(entry.lost.iter().map(|what| format!("{shown}: {what}")));
         tree.take(&entry, &missing).with_context(|| text::escape(&entry.path))?;
     }
     tree.archive = Some(reader.into_source());
@@ -133,7 +141,7 @@ impl Tree {
     /// A root directory without names.
     pub(super) fn new(root: Meta) -> Tree {
         let root = Node { meta: root, content: Content::Nothing, names: 1, children: BTreeMap::new() };
-        Tree { nodes: vec![root], root: None, archive: None }
+        Tree { nodes: vec![root], root: None, archive: None, lost: Vec::new() }
     }
 
     pub(super) fn node(&self, id: Id) -> &Node {

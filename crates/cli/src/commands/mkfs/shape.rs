@@ -1,14 +1,17 @@
 //! A new volume of the arguments.
 
+use super::clock::Clock;
 use super::{Args, For, Form, Kind, Order};
 use crate::out::usage;
+use ordo_ondisk::lfs::newfs::initial;
 use ordo_ondisk::lfs::{NewfsOptions, Version};
+use ordo_ondisk::superblock::SBLOCKSIZE;
 use ordo_ondisk::superblock::newfs::{NewfsParams, Rotation, System};
 use ordo_ondisk::{Endian, Format};
-use ordofs::disk::Disk;
+use ordofs::disk::{Disk, Existing};
 use ordofs::rt::Rt;
-use ordofs::{NewLog, NewVolume, OpenError};
-use std::hash::{BuildHasher, Hasher};
+use ordofs::{Acls, NewLog, NewVolume, OpenError};
+use std::ops::Range;
 use std::path::Path;
 use std::rc::Rc;
 
@@ -35,10 +38,30 @@ impl New {
     }
 
     /// Makes it in a file.
-    pub(super) fn create(&self, path: &Path) -> Result<(), OpenError> {
+    pub(super) fn create(&self, clock: Clock, path: &Path, existing: Existing) -> Result<(), OpenError> {
+        let rt = clock.rt_of_empty();
+        let (disk, zeroed) = match ordofs::disk::new_file(&rt, path, self.bytes(), existing) {
+            Err(ordofs::disk::OpenError::Exists { path }) => {
+                // With the name of what it holds.
+                ordofs::refuse_existing(&path)?;
+                return Err(ordofs::disk::OpenError::Exists { path }.into());
+            }
+            made => made?,
+        };
+        self.create_on(&rt, Rc::new(disk), zeroed)
+    }
+
+    /// Where its superblocks lie that lead to all the rest; copies that only a repair looks for are not among them.
+    pub(super) fn superblocks(&self) -> Vec<Range<u64>> {
         match self {
-            New::Ufs(new) => new.create(path),
-            New::Log(new) => new.create(path),
+            New::Ufs(new) => {
+                let found = new.params.superblock().into_iter();
+                found.map(|sb| sb.at.0..sb.at.0 + SBLOCKSIZE as u64).collect()
+            }
+            New::Log(new) => {
+                let found = initial(&new.options).map(|new| new.superblocks).unwrap_or_default();
+                found.iter().map(|(at, bytes)| at.0..at.0 + bytes.len() as u64).collect()
+            }
         }
     }
 
@@ -57,11 +80,6 @@ impl New {
             New::Log(new) => new.create_on(rt, disk),
         }
     }
-}
-
-/// A random number.
-fn luck() -> u32 {
-    std::collections::hash_map::RandomState::new().build_hasher().finish() as u32
 }
 
 impl Form {
@@ -83,9 +101,18 @@ impl Args {
         if self.system == Some(For::NetBsd) && self.log_size.is_some() {
             return Err(usage("a volume for NetBSD cannot record that it has a log; leave out --log-size"));
         }
+        if let Some(label) = &self.label
+            && let Some(odd) = label.chars().find(|&c| !c.is_ascii_alphanumeric() && c != '-' && c != '_')
+        {
+            return Err(usage(format!("--label {label:?}: {odd:?} is no letter, digit, - or _, and others refuse it")));
+        }
+        if self.acls() == Some(Acls::Posix) && (self.kind == Kind::Ufs1 || self.system == Some(For::NetBsd)) {
+            return Err(usage("-o acls=posix: only a UFS2 volume of FreeBSD has access control lists; leave it out"));
+        }
         let of_ufs = [
             ("--inode-density", self.inode_density.is_some()),
             ("--label", self.label.is_some()),
+            ("-o acls=", self.acls().is_some()),
             ("--maxcontig", self.maxcontig.is_some()),
             ("--rotdelay", self.rotdelay.is_some()),
             ("--log-size", self.log_size.is_some()),
@@ -109,12 +136,17 @@ impl Args {
     }
 
     /// The volume of `bytes` on a disk with such sectors.
-    pub(super) fn new_volume(&self, bytes: u64, sector: u32) -> New {
+    pub(super) fn new_volume(&self, bytes: u64, sector: u32, clock: Clock) -> New {
         match self.kind {
-            Kind::Ufs1 => New::Ufs(NewVolume { params: self.params(Format::Ufs1, bytes, sector) }),
-            Kind::Ufs2 => New::Ufs(NewVolume { params: self.params(Format::Ufs2, bytes, sector) }),
-            Kind::Lfs => New::Log(NewLog::new(bytes).with(|of| self.put(of, sector))),
+            Kind::Ufs1 => New::Ufs(NewVolume { params: self.params(Format::Ufs1, bytes, sector, clock) }),
+            Kind::Ufs2 => New::Ufs(NewVolume { params: self.params(Format::Ufs2, bytes, sector, clock) }),
+            Kind::Lfs => New::Log(NewLog::new(bytes).with(|of| self.put(of, sector, clock))),
         }
+    }
+
+    /// The access control lists of its files, if that is said.
+    fn acls(&self) -> Option<Acls> {
+        self.options.last().copied()
     }
 
     /// Whether it is a log-structured volume.
@@ -129,7 +161,7 @@ impl Args {
         }
     }
 
-    fn put(&self, of: &mut NewfsOptions, sector: u32) {
+    fn put(&self, of: &mut NewfsOptions, sector: u32, clock: Clock) {
         of.version = self.lfs_version.map_or(of.version, Form::version);
         let block = self.block_size.or(of.block);
         let usual = of.fragment.map(|fragment| fragment.max(sector).min(block.unwrap_or(fragment)));
@@ -137,10 +169,10 @@ impl Args {
         (of.segment, of.endian) = (self.segment_size, self.byte_order());
         (of.minfreeseg, of.resvseg) = (self.min_free_segments, self.reserve_segments);
         of.minfree = self.minfree.unwrap_or(of.minfree);
-        (of.now, of.ident) = (u64::try_from(Rt::real_time().wall().0).unwrap_or(0), luck());
+        (of.now, of.ident) = (clock.now.unsigned_abs(), clock.id());
     }
 
-    fn params(&self, format: Format, volume_bytes: u64, sector: u32) -> NewfsParams {
+    fn params(&self, format: Format, volume_bytes: u64, sector: u32, clock: Clock) -> NewfsParams {
         let rotation = |rotdelay_ms| Rotation { rotdelay_ms, rps: REVOLUTIONS, nsect: SECTORS_OF_A_TRACK };
         let block = self.block_size.unwrap_or(BLOCK);
         let usual = NewfsParams::new(format, volume_bytes);
@@ -158,8 +190,9 @@ impl Args {
                 _ => System::FreeBsd,
             },
             rotation: self.rotdelay.map(rotation),
-            now: Rt::real_time().wall().0,
-            id: luck(),
+            acls: self.acls() == Some(Acls::Posix),
+            now: clock.now,
+            id: clock.id(),
             ..usual
         }
     }

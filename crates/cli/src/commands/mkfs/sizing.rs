@@ -5,6 +5,7 @@
 //! which the tree turns out not to fit is made again, larger.
 
 use super::planned::{Node, Tree};
+use crate::acl;
 use crate::archive::Meta;
 use crate::out::usage;
 use ordo_ondisk::Format;
@@ -49,8 +50,10 @@ pub(super) fn need(tree: &Tree, shape: &NewfsParams) -> Need {
 }
 
 fn xattrs(meta: &Meta) -> u64 {
-    // The header of each, and bytes that align name and value.
-    meta.xattrs.iter().map(|(name, value)| (name.len() + value.len()) as u64 + 24).sum()
+    // The header of each, and bytes that align name and value. A list is stored with room for all entries.
+    let stored = |value: &[u8], is_list: bool| if is_list { ordo_ondisk::acl::SIZE } else { value.len() };
+    let is_list = |name: &[u8]| name == acl::ACCESS || name == acl::DEFAULT;
+    meta.xattrs.iter().map(|(name, value)| (name.len() + stored(value, is_list(name))) as u64 + 24).sum()
 }
 
 fn directory(node: &Node, block: u64, frag: u64) -> u64 {

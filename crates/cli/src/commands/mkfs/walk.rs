@@ -2,15 +2,19 @@
 //!
 //! W1. Each file is reached from the descriptor of the tree's root, in pieces that the system accepts: a path may be
 //!     longer than the longest that a call takes.
-//! W2. The walk keeps its own stack: a tree may be deeper than the program's stack.
+//!     No symbolic link is followed on the way, and none leads out.
+//! W2. What is opened is what was looked at: device and number are compared, and the open does not wait. The owner of a
+//!     part of the tree may swap names while it is read: a directory for a link to a secret, a file for a pipe.
+//! W3. The walk keeps its own stack: a tree may be deeper than the program's stack.
 
 use super::planned::{Content, Id, Tree};
+use crate::archive::extended::{SELINUX, is_kept};
 use crate::archive::{Extent, Meta};
-use crate::{interrupt, text};
-use anyhow::{Context, anyhow};
+use crate::{acl, interrupt, text};
+use anyhow::{Context, anyhow, bail};
 use ordo_vfs::{Kind, Stamp};
 use rustix::fd::{AsRawFd, OwnedFd};
-use rustix::fs::{self as host, AtFlags, Dir, FileType, OFlags, SeekFrom, Statx, StatxFlags};
+use rustix::fs::{self as host, AtFlags, Dir, FileType, OFlags, ResolveFlags, SeekFrom, Statx, StatxFlags};
 use rustix::io::Errno;
 use std::collections::HashMap;
 use std::fs::File;
@@ -31,16 +35,18 @@ pub(super) fn walk(dir: &Path, image: Option<Key>) -> anyhow::Result<Tree> {
     let root = host::open(dir, flags, host::Mode::empty())?;
     let stat = stat(&root, b"")?;
     let mut tree = Tree::new(meta(&stat)?);
-    tree.node_mut(Id::ROOT).meta.xattrs = xattrs(&root, b".")?;
+    let mut lost = 0;
+    tree.node_mut(Id::ROOT).meta.xattrs = xattrs(&root, b".", &mut lost)?;
     let mut several = HashMap::new();
-    let mut todo = vec![(Id::ROOT, Vec::new())];
-    while let Some((id, path)) = todo.pop() {
+    let mut todo = vec![(Id::ROOT, Vec::new(), key(&stat))];
+    while let Some((id, path, seen)) = todo.pop() {
         let shown = || text::escape(if path.is_empty() { b"." } else { &path });
         let opened = open(&root, &path, OFlags::RDONLY | OFlags::DIRECTORY).with_context(shown)?;
+        same(&self::stat(&opened, b"")?, seen).with_context(shown)?;
         for name in listed(&opened).with_context(shown)? {
             interrupt::check()?;
             let below = if path.is_empty() { name.clone() } else { [&path[..], b"/", &name].concat() };
-            let one = || one(&opened, &name, &below, image);
+            let mut one = || one(&opened, &name, &below, image, &mut lost);
             let Some((key, links, meta, content)) = one().with_context(|| text::escape(&below))? else { continue };
             if let Some(&first) = several.get(&key) {
                 tree.link(id, &name, first)?;
@@ -49,13 +55,17 @@ pub(super) fn walk(dir: &Path, image: Option<Key>) -> anyhow::Result<Tree> {
             let kind = meta.kind;
             let made = tree.put(id, &name, meta, content).with_context(|| text::escape(&below))?;
             if kind == Kind::Directory {
-                todo.push((made, below));
+                todo.push((made, below, key));
             } else if links > 1 {
                 several.insert(key, made);
             }
         }
     }
     tree.root = Some(root);
+    if lost > 0 {
+        let shown = text::one_line(&dir.display().to_string());
+        tree.lost.push(format!("{shown}: {lost} extended attributes are left out: no volume has a form for them"));
+    }
     Ok(tree)
 }
 
@@ -74,8 +84,8 @@ fn listed(dir: &OwnedFd) -> anyhow::Result<Vec<Vec<u8>>> {
 
 type Found = (Key, u32, Meta, Content);
 
-/// A file of a directory; `None` for the image itself.
-fn one(dir: &OwnedFd, name: &[u8], path: &[u8], image: Option<Key>) -> anyhow::Result<Option<Found>> {
+/// A file of a directory; `None` for the image itself. Attributes that no volume has are counted in `lost`.
+fn one(dir: &OwnedFd, name: &[u8], path: &[u8], image: Option<Key>, lost: &mut u64) -> anyhow::Result<Option<Found>> {
     let found = stat(dir, name)?;
     let key = key(&found);
     if Some(key) == image {
@@ -88,21 +98,33 @@ fn one(dir: &OwnedFd, name: &[u8], path: &[u8], image: Option<Key>) -> anyhow::R
             let size = found.stx_size;
             let whole = [Extent { at: 0, from: 0, len: size }].to_vec();
             let extents = match found.stx_blocks.saturating_mul(512) < size {
-                true => extents(&File::from(host::openat(dir, name, read_only(), host::Mode::empty())?), size)?,
+                true => extents(&regular(dir, name, key)?, size)?,
                 false => whole,
             };
-            Content::Host { path: path.to_vec(), size, extents }
+            Content::Host { path: path.to_vec(), key, size, extents }
         }
         _ => Content::Nothing,
     };
-    if matches!(meta.kind, Kind::Regular | Kind::Directory) {
-        meta.xattrs = xattrs(dir, name)?;
-    }
+    meta.xattrs = xattrs(dir, name, lost)?;
     Ok(Some((key, found.stx_nlink, meta, content)))
 }
 
-fn read_only() -> OFlags {
-    OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC
+/// Whether a file is still the one that was looked at (W2).
+fn same(found: &Statx, seen: Key) -> anyhow::Result<()> {
+    if key(found) != seen {
+        bail!("was replaced by another file while the tree was read");
+    }
+    Ok(())
+}
+
+/// Opens a regular file below `root` to read it, if it is the one that was looked at (W2).
+///
+/// # Errors
+/// Those of the system; when it is another one.
+pub(super) fn regular(root: &OwnedFd, path: &[u8], seen: Key) -> anyhow::Result<File> {
+    let file = open(root, path, OFlags::RDONLY | OFlags::NONBLOCK)?;
+    same(&stat(&file, b"")?, seen)?;
+    Ok(File::from(file))
 }
 
 /// The key of a file that exists.
@@ -127,8 +149,8 @@ fn meta(found: &Statx) -> anyhow::Result<Meta> {
     Ok(Meta { uid: found.stx_uid, gid: found.stx_gid, rdev, ..Meta::new(kind, found.stx_mode, mtime) })
 }
 
-/// The attributes of users. Others belong to the system that the tree lies on.
-fn xattrs(dir: &OwnedFd, name: &[u8]) -> anyhow::Result<Vec<(Vec<u8>, Vec<u8>)>> {
+/// The attributes that a volume can have; others of files, but for a label of SELinux, are counted in `lost`.
+fn xattrs(dir: &OwnedFd, name: &[u8], lost: &mut u64) -> anyhow::Result<Vec<(Vec<u8>, Vec<u8>)>> {
     let mut path = format!("/proc/self/fd/{}/", dir.as_raw_fd()).into_bytes();
     path.extend_from_slice(name);
     // Most files have none: a large buffer would be cleared for each of them.
@@ -145,9 +167,12 @@ fn xattrs(dir: &OwnedFd, name: &[u8]) -> anyhow::Result<Vec<(Vec<u8>, Vec<u8>)>>
         Err(Errno::OPNOTSUPP | Errno::NOENT | Errno::ACCESS | Errno::PERM) => return Ok(Vec::new()),
         Err(error) => return Err(error).context("its extended attributes"),
     };
-    let names = list[..len].split(|&b| b == 0).filter(|name| name.starts_with(b"user."));
     let mut all = Vec::new();
-    for name in names {
+    for name in list[..len].split(|&b| b == 0).filter(|name| !name.is_empty() && *name != SELINUX) {
+        if !is_kept(name) && name != acl::ACCESS && name != acl::DEFAULT {
+            *lost += 1;
+            continue;
+        }
         let mut value = vec![0; 1 << 16];
         let len = host::lgetxattr(&path[..], name, &mut value[..]).context("its extended attributes")?;
         value.truncate(len);
@@ -157,21 +182,40 @@ fn xattrs(dir: &OwnedFd, name: &[u8]) -> anyhow::Result<Vec<(Vec<u8>, Vec<u8>)>>
     Ok(all)
 }
 
-/// Opens a file below `root` (W1); the last name is not followed.
+/// Opens a file below `root` (W1).
 ///
 /// # Errors
-/// Those of the system.
+/// Those of the system; `LOOP` for a symbolic link on the way.
 pub(super) fn open(root: &OwnedFd, path: &[u8], flags: OFlags) -> rustix::io::Result<OwnedFd> {
     let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let (mut dir, mut rest): (Option<OwnedFd>, &[u8]) = (None, path);
     while rest.len() > PIECE {
         let Some(end) = rest[..PIECE].iter().rposition(|&b| b == b'/') else { break };
         let step = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        dir = Some(host::openat(dir.as_ref().unwrap_or(root), &rest[..end], step, host::Mode::empty())?);
+        dir = Some(beneath(dir.as_ref().unwrap_or(root), &rest[..end], step)?);
         rest = &rest[end + 1..];
     }
     let rest = if rest.is_empty() { b"." } else { rest };
-    host::openat(dir.as_ref().unwrap_or(root), rest, flags, host::Mode::empty())
+    beneath(dir.as_ref().unwrap_or(root), rest, flags)
+}
+
+fn beneath(dir: &OwnedFd, path: &[u8], flags: OFlags) -> rustix::io::Result<OwnedFd> {
+    let mode = host::Mode::empty();
+    let rules = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+    match host::openat2(dir, path, flags, mode, rules) {
+        // Before Linux 5.6, and where a sandbox does not know it: name by name.
+        Err(Errno::NOSYS | Errno::PERM) => {
+            let (above, last) =
+                path.iter().rposition(|&b| b == b'/').map_or((&[][..], path), |at| (&path[..at], &path[at + 1..]));
+            let mut at: Option<OwnedFd> = None;
+            for name in above.split(|&b| b == b'/').filter(|name| !name.is_empty()) {
+                let step = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+                at = Some(host::openat(at.as_ref().unwrap_or(dir), name, step, mode)?);
+            }
+            host::openat(at.as_ref().unwrap_or(dir), last, flags, mode)
+        }
+        opened => opened,
+    }
 }
 
 /// The stored ranges of a file.

@@ -21,15 +21,13 @@ use std::io::{self, BufWriter, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// The record of an extended attribute begins with this.
-const XATTR: &str = "SCHILY.xattr.";
-
 /// Packs a tree of an image into an archive, or unpacks one into an image
 ///
 /// c writes the tree below IMAGE:/PATH to ARCHIVE, x makes the files of ARCHIVE below IMAGE:/PATH, t lists ARCHIVE.
-/// Owners (as numbers), modes, times, hard links, symbolic links, devices and pipes, and the user's extended attributes
-/// are kept. ARCHIVE is a file of the host, or - for standard input or output; x and t also read one that is compressed
-/// with gzip.
+/// Owners (as numbers), modes, times, hard links, symbolic links, devices and pipes, file flags, access control lists
+/// of POSIX.1e and extended attributes (user, trusted, security) are kept, in the records of GNU tar and bsdtar; a
+/// label of SELinux belongs to its system, and is not. ARCHIVE is a file of the host, or - for standard input or
+/// output; x and t also read one that is compressed with gzip.
 ///
 /// Nothing is made outside IMAGE:/PATH: names with a slash in front or with .. are left out, and no symbolic link is
 /// followed. What is left out is reported, and the exit status is 3.

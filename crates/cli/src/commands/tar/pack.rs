@@ -3,18 +3,20 @@
 //! K1. A file with several names is written once; its later names are links to the first.
 //! K2. The bytes depend on the tree alone: names are in order, and no time of day, name of a user or number of an inode
 //!     is written. Two archives of one tree are equal.
+//! K3. What an archive has no form for is counted, and said in a line at the end.
 
-use super::XATTR;
 use super::holes::{self, Sparse};
+use crate::acl;
+use crate::archive::extended::{SELINUX, encoded, is_kept};
 use crate::image::Opened;
-use crate::listing;
 use crate::out::Status;
 use crate::place::{Inside, last_name};
 use crate::progress;
 use crate::text;
 use crate::walk::Walk;
-use crate::{interrupt, weigh};
+use crate::{flags, interrupt, listing, weigh};
 use anyhow::Context;
+use ordo_ondisk::acl::Acl;
 use ordo_vfs::{Attr, FileSystem, Kind, Refusal, Stamp};
 use ordofs::Fs;
 use ordofs::path::{Held, resolve};
@@ -38,7 +40,8 @@ pub(super) fn pack(opened: &Opened, place: &Inside, to: &mut dyn Write) -> anyho
     let base = if top.is_dir() { place.path.len() } else { place.path.len() - last_name(&place.path).len() };
     rt.block_on(weigh::begin(&top))?;
     let mut walk = Walk::new(&place.path, top, true);
-    let mut packer = Packer { rt, builder: Builder::new(to), names: HashMap::new() };
+    let has_acls = opened.mounted.has_acls();
+    let mut packer = Packer { rt, builder: Builder::new(to), names: HashMap::new(), has_acls, lost: 0 };
     while let Some((path, file)) = rt.block_on(walk.next())? {
         let below = path.get(base..).unwrap_or_default();
         let below = below.strip_prefix(b"/").unwrap_or(below);
@@ -54,6 +57,10 @@ pub(super) fn pack(opened: &Opened, place: &Inside, to: &mut dyn Write) -> anyho
         packer.file(&name, &file).with_context(|| text::escape(&path))?;
     }
     packer.builder.finish().context("the archive")?;
+    if packer.lost > 0 {
+        let said = format!("{} extended attributes are left out: an archive has no form for them", packer.lost);
+        walk.tally.complain(&place.shown(), &said);
+    }
     Ok(walk.tally.status())
 }
 
@@ -62,6 +69,9 @@ struct Packer<'a> {
     builder: Builder<&'a mut dyn Write>,
     /// The first names of files that have several (K1).
     names: HashMap<u64, Vec<u8>>,
+    has_acls: bool,
+    /// Attributes that are left out (K3).
+    lost: u64,
 }
 
 /// Records before a header.
@@ -85,7 +95,8 @@ impl Packer<'_> {
         if let Some(target) = self.rt.block_on(listing::target(file))? {
             put(&mut header, &target, &mut records, true);
         }
-        self.attributes(file, &mut records)?;
+        let mode = self.attributes(file, &mut records)?;
+        header.set_mode(mode.into());
         if attr.kind != Kind::Regular {
             return self.append(header, &records, &mut io::empty());
         }
@@ -102,21 +113,43 @@ impl Packer<'_> {
         }
     }
 
-    fn attributes(&self, file: &Held<Fs>, records: &mut Records) -> anyhow::Result<()> {
-        self.rt.block_on(async {
-            let names = match file.fs().listxattr(file.node()).await {
-                Err(ordo_vfs::Error::Refused(Refusal::NotSupported)) => return Ok(()),
-                names => names?,
-            };
-            for name in names.iter().filter(|name| name.starts_with(b"user.")) {
-                let value = file.fs().getxattr(file.node(), name).await?;
-                // A record's name is text; such a name of bytes is unheard of.
-                if let Ok(name) = std::str::from_utf8(name) {
-                    records.push((format!("{XATTR}{name}"), value.to_vec()));
+    /// Records for what is not in the header; returns the permissions. A reader that knows no lists shall not give the
+    /// group what is the mask's.
+    fn attributes(&mut self, file: &Held<Fs>, records: &mut Records) -> anyhow::Result<u16> {
+        let (rt, fs) = (self.rt, file.fs());
+        let mut mode = file.attr().mode.bits();
+        let flags = flags::for_archive(file.attr().flags);
+        if !flags.is_empty() {
+            records.push(("SCHILY.fflags".to_owned(), flags.into_bytes()));
+        }
+        let mut names = match rt.block_on(fs.listxattr(file.node())) {
+            Err(ordo_vfs::Error::Refused(Refusal::NotSupported)) => return Ok(mode),
+            names => names?,
+        };
+        names.sort_unstable();
+        for name in names.iter().filter(|name| *name != SELINUX) {
+            let record = match &name[..] {
+                acl::ACCESS if self.has_acls => Some("SCHILY.acl.access".to_owned()),
+                acl::DEFAULT if self.has_acls => Some("SCHILY.acl.default".to_owned()),
+                // A record's name is text.
+                name if is_kept(name) => {
+                    std::str::from_utf8(name).ok().map(|name| format!("SCHILY.xattr.{}", encoded(name)))
                 }
+                _ => None,
+            };
+            let Some(record) = record else {
+                self.lost += 1;
+                continue;
+            };
+            let value = rt.block_on(fs.getxattr(file.node(), name))?;
+            let list = Acl::from_linux(&value).filter(|_| !is_kept(name));
+            if let Some(list) = list.as_ref().filter(|_| name == acl::ACCESS) {
+                mode = acl::mode_beside(mode, list, false);
             }
-            Ok(())
-        })
+            let value = list.map_or_else(|| value.to_vec(), |list| acl::for_archive(&list).into_bytes());
+            records.push((record, value));
+        }
+        Ok(mode)
     }
 
     fn append(&mut self, mut header: Header, records: &Records, contents: &mut dyn Read) -> anyhow::Result<()> {

@@ -2,19 +2,25 @@
 //!
 //! U1. Nothing is made outside the directory: an archive is not trusted. Each name of a path is looked up without
 //!     following symbolic links, and absolute paths and `..` are refused, for links to files too.
-//! U2. An entry that cannot be made is reported and counted, and the rest is made; a full volume ends it.
-//! U3. The times of directories are set at the end, because every name that is made in one changes them.
+//! U2. An entry that cannot be made or understood is reported and counted, and the rest is made; only a full volume and
+//!     an archive that cannot be read on end it.
+//! U3. The times of directories are set at the end, because every name that is made in one changes them; so are their
+//!     default lists, which what is made in one would get. File flags come last of all: they forbid what comes before.
 
-use crate::archive::{self, Entry, Reader, Source};
+use crate::acl;
+use crate::archive::{self, Entry, Meta, Reader, Source};
+use crate::attached::Attacher;
 use crate::image::{self, Opened, Tally};
+use crate::names::Owners;
 use crate::out::Status;
 use crate::place::Inside;
 use crate::{interrupt, text};
 use anyhow::{Context, anyhow, bail};
-use ordo_vfs::{FileSystem, Kind, Mode, Name, Refusal, SetAttr, SetTime, XattrMode};
+use ordo_vfs::{FileSystem, Kind, Mode, Name, Refusal, SetAttr, SetTime};
 use ordofs::Fs;
 use ordofs::path::{Held, resolve};
 use ordofs::rt::Rt;
+use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::rc::Rc;
 
@@ -32,34 +38,51 @@ pub(super) fn unpack<S: Source>(
     if !top.is_dir() {
         bail!("{}: not a directory", place.shown());
     }
-    let mut unpacker = Unpacker { rt: &opened.rt, fs: opened.fs(), top, directories: Vec::new() };
+    let attacher = Attacher::new(&opened.mounted);
+    let mut unpacker = Unpacker {
+        rt: &opened.rt,
+        fs: opened.fs(),
+        top,
+        attacher,
+        owners: None,
+        directories: Vec::new(),
+        flags: BTreeMap::new(),
+    };
     let mut tally = Tally::new();
     let mut go_on = || {
         while let Some(found) = from.next().context("the archive")? {
             interrupt::check()?;
-            let outcome = match found {
-                Ok(entry) => unpacker.entry(&entry, from.source()).map_err(|error| (entry.path, error)),
-                Err((path, error)) => Err((path, error.context("left out"))),
+            let (path, outcome) = match found {
+                Ok(mut entry) => {
+                    unpacker.lists(&mut entry)?;
+                    for what in &entry.lost {
+                        tally.complain(&text::escape(&entry.path), what);
+                    }
+                    let outcome = unpacker.entry(&entry, from.source());
+                    (entry.path, outcome)
+                }
+                Err((path, error)) if error.is::<interrupt::Interrupted>() => {
+                    return Err(error.context(text::escape(&path)));
+                }
+                Err((path, error)) => {
+                    tally.complain(&text::escape(&path), &crate::out::describe(&error.context("left out")));
+                    continue;
+                }
             };
             match outcome {
                 Ok(()) => *made += 1,
-                Err((path, error)) if ends_it(&error) => return Err(error.context(text::escape(&path))),
-                Err((path, error)) => tally.complain(&text::escape(&path), &crate::out::describe(&error)),
+                Err(error) if ends_it(&error) => return Err(error.context(text::escape(&path))),
+                Err(error) => tally.complain(&text::escape(&path), &crate::out::describe(&error)),
             }
         }
         Ok(())
     };
     let outcome = go_on();
-    for (path, set) in std::mem::take(&mut unpacker.directories).into_iter().rev() {
-        let parts: Vec<&[u8]> = path.iter().map(Vec::as_slice).collect();
-        let done = opened.rt.block_on(async {
-            let dir = unpacker.enter(&parts).await?;
-            unpacker.fs.setattr(dir.node(), &set).await?;
-            anyhow::Ok(())
-        });
-        tally.judge(&text::escape(&path.join(&b'/')), done);
-    }
+    unpacker.finish(&mut tally);
     outcome?;
+    if let Some(lost) = unpacker.attacher.lost() {
+        tally.complain(&place.shown(), &lost);
+    }
     Ok(tally.status())
 }
 
@@ -68,7 +91,6 @@ fn ends_it(error: &anyhow::Error) -> bool {
     let refused = error.downcast_ref::<ordo_vfs::Error>();
     error.is::<interrupt::Interrupted>()
         || error.is::<Ended>()
-        || error.is::<std::io::Error>()
         || matches!(
             refused,
             Some(ordo_vfs::Error::Refused(
@@ -77,7 +99,7 @@ fn ends_it(error: &anyhow::Error) -> bool {
         )
 }
 
-/// The archive has ended in the middle of a file.
+/// The archive has ended in the middle of a file, or cannot be read any more.
 #[derive(Debug)]
 struct Ended(anyhow::Error);
 
@@ -93,9 +115,17 @@ struct Unpacker<'a> {
     rt: &'a Rt,
     fs: &'a Rc<Fs>,
     top: Held<Fs>,
-    /// Directories, and the times that they get at the end (U3).
-    directories: Vec<(Vec<Vec<u8>>, SetAttr)>,
+    attacher: Attacher,
+    /// Names of users and groups, once a list has one.
+    owners: Option<Owners>,
+    /// Directories, and what they get at the end (U3).
+    directories: Vec<(Names, SetAttr, Meta)>,
+    /// What the last entry of a path says of flags.
+    flags: BTreeMap<Names, u32>,
 }
+
+/// A path, name by name.
+type Names = Vec<Vec<u8>>;
 
 /// The names of a path below the directory (U1).
 fn parts(path: &[u8]) -> anyhow::Result<Vec<&[u8]>> {
@@ -113,6 +143,9 @@ impl Unpacker<'_> {
             return self.link(&parts, &entry.target);
         }
         let Some((name, above)) = parts.split_last() else {
+            if entry.meta.kind != Kind::Directory {
+                bail!("the name of the directory itself, and no directory; left out");
+            }
             let top = self.rt.block_on(self.enter(&[]))?;
             return self.attributes(&top, &parts, entry);
         };
@@ -202,7 +235,7 @@ impl Unpacker<'_> {
                 let piece = &mut bytes[..(extent.len - done).min(PIECE) as usize];
                 source.fetch(extent.from + done, piece).map_err(|error| match error.kind() {
                     ErrorKind::UnexpectedEof => anyhow::Error::from(Ended(archive::cut())),
-                    _ => anyhow::Error::from(error),
+                    _ => anyhow::Error::from(Ended(error.into())),
                 })?;
                 if piece.iter().any(|&b| b != 0) {
                     self.write(file, extent.at + done, piece)?;
@@ -228,32 +261,74 @@ impl Unpacker<'_> {
         Ok(())
     }
 
+    /// The access control lists of an entry, with the numbers that the names have in the image.
+    fn lists(&mut self, entry: &mut Entry) -> anyhow::Result<()> {
+        if entry.lists.is_empty() {
+            return Ok(());
+        }
+        let owners = match self.owners.take() {
+            Some(owners) => owners,
+            None => self.rt.block_on(Owners::of(self.fs, false))?,
+        };
+        entry.take_lists(|name| owners.user_id(name), |name| owners.group_id(name));
+        self.owners = Some(owners);
+        Ok(())
+    }
+
     /// Owner first, because a change of owner clears set-user-id bits; times last, because everything changes them.
     fn attributes(&mut self, file: &Held<Fs>, parts: &[&[u8]], entry: &Entry) -> anyhow::Result<()> {
         let (fs, meta) = (self.fs, &entry.meta);
         let owner = SetAttr { uid: Some(meta.uid), gid: Some(meta.gid), ..SetAttr::default() };
-        let link = file.attr().kind == Kind::Symlink;
-        let mode = (!link).then_some(Mode::new(meta.mode.into()));
         let (atime, mtime) = (entry.atime.unwrap_or(meta.mtime), meta.mtime);
         let times = SetAttr { atime: Some(SetTime::At(atime)), mtime: Some(SetTime::At(mtime)), ..SetAttr::default() };
         self.rt.block_on(async {
-            for (name, value) in &meta.xattrs {
-                match fs.setxattr(&image::owner(), file.node(), name, value, XattrMode::Set).await {
-                    Err(ordo_vfs::Error::Refused(Refusal::NotSupported)) => {}
-                    other => other?,
-                }
-            }
             fs.setattr(file.node(), &owner).await?;
+            let mode = self.attacher.put(file, meta).await?;
+            let mode = (file.attr().kind != Kind::Symlink).then_some(Mode::new(mode.into()));
             fs.setattr(file.node(), &SetAttr { mode, ..SetAttr::default() }).await?;
             if !file.is_dir() {
                 fs.setattr(file.node(), &times).await?;
             }
             anyhow::Ok(())
         })?;
+        let names: Names = parts.iter().map(|name| name.to_vec()).collect();
         if file.is_dir() {
-            self.directories.push((parts.iter().map(|name| name.to_vec()).collect(), times));
+            let default = meta.xattrs.iter().filter(|(name, _)| name == acl::DEFAULT).cloned().collect();
+            let meta = Meta { xattrs: default, ..meta.clone() };
+            self.directories.push((names.clone(), times, meta));
+        }
+        self.flags.remove(&names);
+        if meta.flags != 0 {
+            self.flags.insert(names, meta.flags);
         }
         Ok(())
+    }
+
+    /// What comes at the end (U3).
+    fn finish(&mut self, tally: &mut Tally) {
+        let shown = |path: &Names| text::escape(&path.join(&b'/'));
+        for (path, times, meta) in std::mem::take(&mut self.directories).into_iter().rev() {
+            let done = self.rt.block_on(async {
+                let parts: Vec<&[u8]> = path.iter().map(Vec::as_slice).collect();
+                let dir = self.enter(&parts).await?;
+                self.attacher.put_default(&dir, &meta).await?;
+                self.fs.setattr(dir.node(), &times).await?;
+                anyhow::Ok(())
+            });
+            tally.judge(&shown(&path), done);
+        }
+        for (path, flags) in std::mem::take(&mut self.flags) {
+            let done = self.rt.block_on(async {
+                let parts: Vec<&[u8]> = path.iter().map(Vec::as_slice).collect();
+                let file = match parts.split_last() {
+                    Some((name, above)) => self.enter_existing(above).await?.lookup(name).await?,
+                    None => self.enter(&[]).await?,
+                };
+                self.fs.setattr(file.node(), &SetAttr { flags: Some(flags), ..SetAttr::default() }).await?;
+                anyhow::Ok(())
+            });
+            tally.judge(&shown(&path), done);
+        }
     }
 }
 

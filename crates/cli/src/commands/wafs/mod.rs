@@ -12,7 +12,7 @@ use ordo_wafs::service::{Server, Streams};
 use ordo_wafs::{FileError, Log, Lsn, MakeOptions, Mode, MountOptions, Place, Record, SharedLog};
 use ordofs::disk::{FileOptions, NbdDisk};
 use ordofs::rt::Rt;
-use ordofs::{ImageSpec, Weight};
+use ordofs::{ContentsKind, ImageSpec, OpenError, Weight};
 use serde::Serialize;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -213,13 +213,31 @@ fn mkfs(args: &Mkfs) -> Outcome {
     let file = !NbdDisk::is_url(&spec.path) && (!spec.path.exists() || spec.path.is_file());
     let plain = spec.part.is_none() && spec.offset.is_none() && file;
     if let (Some(size), true) = (args.size, plain) {
-        if !args.force && spec.path.metadata().is_ok_and(|file| file.len() > 0) {
-            return Err(anyhow!("{spec}: the file is not empty; name another one, or give --force to overwrite it"));
+        if !args.force {
+            ordofs::refuse_existing(&spec.path).map_err(|error| match error {
+                OpenError::Exists { what, .. } => {
+                    anyhow!("{spec}: exists and is not empty{what}; name another one, or give --force to overwrite it")
+                }
+                error => image::open_error(&spec.path, error),
+            })?;
         }
-        Log::create(&spec.path, size, options).map_err(|error| log_error(&spec, error))?;
+        let made = match args.force {
+            true => Log::overwrite(&spec.path, size, options),
+            false => Log::create(&spec.path, size, options),
+        };
+        made.map_err(|error| log_error(&spec, error))?;
         return Ok(Status::DONE);
     }
     let rt = Rt::real_time();
+    if !args.force {
+        // What a disk holds that is no log is not overwritten unasked either.
+        let disk = ordofs::open(&rt, &spec, &FileOptions { read_only: true, ..FileOptions::default() });
+        let disk = disk.map_err(|error| image::open_error(&spec.path, error))?;
+        let found = ordofs::contents(&rt, &disk).map_err(|error| image::open_error(&spec.path, error))?;
+        if let Some(first) = found.iter().find(|found| found.kind != ContentsKind::Log) {
+            return Err(anyhow!("{spec}: holds something already: {}; give --force to overwrite it", first.name));
+        }
+    }
     let place = place(&rt, &spec, false)?;
     let place = match args.size {
         Some(size) => Place::new(place.queue(), &[(Default::default(), size)])

@@ -126,7 +126,7 @@ pub fn wipe(rt: &Rt, disk: &Rc<dyn Disk>, found: &[Signature]) -> Result<(), Ope
 }
 
 /// The signatures of a file, including its last bytes if they do not fill a sector.
-fn of_file(file: &std::fs::File) -> io::Result<(u64, Vec<Signature>, Vec<u8>)> {
+pub(crate) fn of_file(file: &std::fs::File) -> io::Result<(u64, Vec<Signature>, Vec<u8>)> {
     let size = file.metadata()?.len();
     let mut read = |at, bytes: &mut [u8]| std::os::unix::fs::FileExt::read_exact_at(file, bytes, at);
     let mut bytes = Bytes::new(&mut read, size);

@@ -3,42 +3,19 @@
 //! Two forms of names may be mixed, as mtree(5) says. A name with a slash is a path from the root, and changes nothing
 //! else. A name without one lies in the present directory; that of a directory makes it the present one, and `..` goes
 //! back. `.` is the root.
+//!
+//! The value of a keyword may stand in quotes, with blanks: in `'` and a backquote as it is, in `"` with the variables
+//! of the environment that it names as `${NAME}`. Quotes within a word, and those of a name, are what they are.
 
 use super::Said;
 use super::users::Users;
 use super::vis::decode;
-use crate::text;
-use anyhow::{Context, anyhow, bail};
+use crate::{flags, text};
+use anyhow::{Context, bail};
 use ordo_vfs::{Kind, Stamp};
 use rustix::fs::makedev;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
-
-/// BSD's file flags, by the names of chflags(1).
-const FLAGS: [(&str, u32); 22] = [
-    ("nodump", 0x1),
-    ("uchg", 0x2),
-    ("uchange", 0x2),
-    ("uimmutable", 0x2),
-    ("uappnd", 0x4),
-    ("uappend", 0x4),
-    ("opaque", 0x8),
-    ("uunlnk", 0x10),
-    ("uunlink", 0x10),
-    ("uarch", 0x800),
-    ("uarchive", 0x800),
-    ("hidden", 0x8000),
-    ("uhidden", 0x8000),
-    ("arch", 0x1_0000),
-    ("archived", 0x1_0000),
-    ("schg", 0x2_0000),
-    ("schange", 0x2_0000),
-    ("simmutable", 0x2_0000),
-    ("sappnd", 0x4_0000),
-    ("sappend", 0x4_0000),
-    ("sunlnk", 0x10_0000),
-    ("sunlink", 0x10_0000),
-];
 
 const KINDS: [(&str, Kind); 7] = [
     ("file", Kind::Regular),
@@ -99,7 +76,8 @@ fn one(
     cwd: &mut Option<Vec<Vec<u8>>>,
     users: &Users,
 ) -> anyhow::Result<Option<(Vec<Vec<u8>>, Said)>> {
-    let mut words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+    let words = words(line)?;
+    let mut words = words.iter().map(Vec::as_slice);
     let first = words.next().context("an empty line")?;
     match first {
         b"/set" => {
@@ -146,6 +124,78 @@ fn one(
     Ok(Some((path, found)))
 }
 
+/// The words of a line, without the quotes around values.
+fn words(line: &[u8]) -> anyhow::Result<Vec<Vec<u8>>> {
+    let (mut words, mut rest) = (Vec::new(), line.trim_ascii_start());
+    while !rest.is_empty() {
+        let end = rest.iter().position(|b| b.is_ascii_whitespace()).unwrap_or(rest.len());
+        let (mut word, mut after) = (rest[..end].to_vec(), &rest[end..]);
+        let value = word.iter().position(|&b| b == b'=').map(|at| at + 1);
+        if let Some((at, quote)) = value.and_then(|at| Some((at, *word.get(at)?))).filter(|(_, b)| b"'\"`".contains(b))
+            && !words.is_empty()
+        {
+            let inner = &rest[at + 1..];
+            let shown = || text::escape(&word[..at]);
+            let len = closing(inner, quote).with_context(|| format!("{} has no closing {}", shown(), quote as char))?;
+            let value = match quote {
+                b'"' => expanded(&inner[..len]).with_context(shown)?,
+                _ => inner[..len].to_vec(),
+            };
+            after = &inner[len + 1..];
+            if after.first().is_some_and(|b| !b.is_ascii_whitespace()) {
+                bail!("{} has something behind its closing {}", shown(), quote as char);
+            }
+            word.truncate(at);
+            word.extend_from_slice(&value);
+        }
+        words.push(word);
+        rest = after.trim_ascii_start();
+    }
+    Ok(words)
+}
+
+/// Where the quote is that ends a value; one behind a backslash does not.
+fn closing(text: &[u8], quote: u8) -> Option<usize> {
+    let mut at = 0;
+    while at < text.len() {
+        match text[at] {
+            b'\\' => at += 2,
+            b if b == quote => return Some(at),
+            _ => at += 1,
+        }
+    }
+    None
+}
+
+/// A value with the variables that it names, in the form of vis(3).
+fn expanded(text: &[u8]) -> anyhow::Result<Vec<u8>> {
+    let (mut value, mut rest) = (Vec::new(), text);
+    while let Some((&byte, after)) = rest.split_first() {
+        match (byte, after.strip_prefix(b"{")) {
+            (b'$', Some(named)) => {
+                let end = named.iter().position(|&b| b == b'}').context("a variable without its closing brace")?;
+                let name = OsString::from_vec(named[..end].to_vec());
+                let found = std::env::var_os(&name);
+                let found =
+                    found.with_context(|| format!("the variable {} is not set", text::escape(&named[..end])))?;
+                for byte in found.into_vec() {
+                    value.extend(if byte == b'\\' { &b"\\\\"[..] } else { std::slice::from_ref(&byte) });
+                }
+                rest = &named[end + 1..];
+            }
+            (b'\\', _) => {
+                value.extend_from_slice(&rest[..rest.len().min(2)]);
+                rest = rest.get(2..).unwrap_or_default();
+            }
+            _ => {
+                value.push(byte);
+                rest = after;
+            }
+        }
+    }
+    Ok(value)
+}
+
 fn unset(word: &[u8], from: &mut Said) {
     match word {
         b"type" => from.kind = None,
@@ -180,7 +230,7 @@ fn said<'a>(words: impl Iterator<Item = &'a [u8]>, into: &mut Said, users: &User
             b"uname" => user = Some(decode(value)?),
             b"gname" => group = Some(decode(value)?),
             b"time" => into.time = Some(time(value).with_context(shown)?),
-            b"flags" => into.flags = Some(flags(value).with_context(shown)?),
+            b"flags" => into.flags = Some(flags::parse(value).with_context(shown)?),
             b"device" => into.rdev = Some(device(value).with_context(shown)?),
             b"link" => into.link = Some(decode(value)?),
             b"contents" => into.contents = Some(OsString::from_vec(decode(value)?).into()),
@@ -213,21 +263,6 @@ fn time(value: &[u8]) -> Option<Stamp> {
     Some(Stamp { secs: secs.parse().ok()?, nanos }).filter(|time| time.nanos < 1_000_000_000)
 }
 
-fn flags(value: &[u8]) -> anyhow::Result<u32> {
-    let mut flags = 0;
-    for name in value.split(|&b| b == b',').filter(|name| !name.is_empty() && *name != b"none") {
-        let of = |name: &[u8]| FLAGS.iter().find(|(known, _)| known.as_bytes() == name).map(|(_, flag)| *flag);
-        match (of(name), name.strip_prefix(b"no").and_then(of)) {
-            (Some(flag), _) => flags |= flag,
-            (None, Some(flag)) => flags &= !flag,
-            // Of `nodump` the opposite is `dump`.
-            (None, None) if name == b"dump" => flags &= !1,
-            (None, None) => return Err(anyhow!("the flag {} is not known", text::escape(name))),
-        }
-    }
-    Ok(flags)
-}
-
 /// `FORMAT,MAJOR,MINOR`, or the number itself.
 fn device(value: &[u8]) -> Option<u64> {
     let number = |text: &str| match text.strip_prefix("0x") {
@@ -243,5 +278,28 @@ fn device(value: &[u8]) -> Option<u64> {
             Some(makedev(part(major)?, part(minor)?))
         }
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(line: &str) -> anyhow::Result<Vec<String>> {
+        Ok(words(line.as_bytes())?.into_iter().map(|word| String::from_utf8(word).unwrap()).collect())
+    }
+
+    #[test]
+    fn values_in_quotes_may_have_blanks_and_names_may_have_quotes() {
+        assert_eq!(read("n a=1  b='x y' c=`z w`").unwrap(), ["n", "a=1", "b=x y", "c=z w"]);
+        assert_eq!(read("it's contents=/a'b link=\"q q\" d").unwrap(), ["it's", "contents=/a'b", "link=q q", "d"]);
+        assert_eq!(read("x='y z=1").unwrap(), ["x='y", "z=1"], "a name");
+        assert_eq!(read(r"n c='a\'b' d='\\'").unwrap(), ["n", r"c=a\'b", r"d=\\"]);
+        let home = std::env::var("PATH").unwrap();
+        assert_eq!(read("n c=\"${PATH}/x y\"").unwrap()[1], format!("c={home}/x y"));
+        assert_eq!(read("n c='${PATH}'").unwrap()[1], "c=${PATH}");
+        for wrong in ["n c='x", "n c=\"x'", "n c='x'y", "n c=\"${NO_SUCH_VARIABLE}\"", "n c=\"${PATH\""] {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
     }
 }

@@ -36,7 +36,7 @@ impl Users {
     ///
     /// # Errors
     /// When there is none of this name.
-    pub(super) fn uid(&self, name: &[u8]) -> anyhow::Result<u32> {
+    pub(in super::super) fn uid(&self, name: &[u8]) -> anyhow::Result<u32> {
         self.users.get(name).copied().ok_or_else(|| self.unknown("user", name, "passwd"))
     }
 
@@ -44,7 +44,7 @@ impl Users {
     ///
     /// # Errors
     /// When there is none of this name.
-    pub(super) fn gid(&self, name: &[u8]) -> anyhow::Result<u32> {
+    pub(in super::super) fn gid(&self, name: &[u8]) -> anyhow::Result<u32> {
         self.groups.get(name).copied().ok_or_else(|| self.unknown("group", name, "group"))
     }
 
