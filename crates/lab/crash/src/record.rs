@@ -308,7 +308,7 @@ impl Run<'_> {
         let outcome = self.rt.block_on(real.apply(op));
         match &outcome {
             Outcome::Failed(why) => return Err(Error::Run(format!("{op}: {why}"))),
-            Outcome::Refused(Refusal::NoSpace) => self.stopped = true,
+            Outcome::Refused(Refusal::NoSpace | Refusal::NoInodes) => self.stopped = true,
             // The format does not have it: the script goes on without.
             Outcome::Refused(Refusal::NotSupported) if self.lacks(op) => return Ok(outcome),
             _ => {}

@@ -33,6 +33,7 @@ pub(crate) fn works(plan: &Plan, disk: &RamDisk, tree: &Tree, left: Class) -> Re
 }
 
 async fn work<F: FileSystem>(fs: &F, tree: &Tree) -> ordo_vfs::Result<()> {
+    use ordo_vfs::{Error, Refusal};
     let who = Caller { privileged: true, ..Caller::default() };
     let name = Name::new(b".second-program")?;
     let dirs = tree.files.iter().filter(|(_, file)| file.kind.0 == Kind::Directory).take(DIRECTORIES);
@@ -60,7 +61,7 @@ async fn work<F: FileSystem>(fs: &F, tree: &Tree) -> ordo_vfs::Result<()> {
         }
         match outcome {
             // A full volume is not the fault of the crash.
-            Err(ordo_vfs::Error::Refused(ordo_vfs::Refusal::NoSpace | ordo_vfs::Refusal::NotPermitted)) | Ok(()) => {}
+            Err(Error::Refused(Refusal::NoSpace | Refusal::NoInodes | Refusal::NotPermitted)) | Ok(()) => {}
             Err(error) => return Err(error),
         }
     }

@@ -124,7 +124,7 @@ impl Base {
 }
 
 /// Bytes of a volume: a journal of soft updates alone takes half of it.
-const SIZE: u64 = 8 << 20;
+pub(super) const SIZE: u64 = 8 << 20;
 
 impl Variant {
     /// The scheme with which it is mounted.

@@ -1,6 +1,6 @@
 //! What is damaged: words of structures, by values that are likely to be believed.
 
-use super::base::{Base, Structure};
+use super::base::{Base, SIZE, Structure};
 use super::sums::bytes;
 use ordo_disk::RamDisk;
 use ordo_rt::Rng;
@@ -107,8 +107,10 @@ fn word(base: &Base, at: usize, other: usize, luck: &mut Rng) -> Option<Poke> {
     let was = get(&here, offset)?;
     let all = u64::MAX >> (64 - 8 * width);
     let most = all >> 1;
+    // What may be an address is replaced by another one more often than by anything else.
+    let is_address = (1..SIZE / base.unit).contains(&was) && luck.chance(1, 3);
     for _ in 0..TRIES {
-        let value = match luck.below(16) {
+        let value = match if is_address { 10 } else { luck.below(16) } {
             0 => 0,
             1 => 1,
             2 => all,
@@ -145,7 +147,7 @@ fn spelled(structure: &Structure, value: u64, width: usize) -> Vec<u8> {
 /// The address of some structure, in the unit of one of the formats, or beside it.
 fn address(base: &Base, luck: &mut Rng) -> u64 {
     let at = base.structures[luck.below(base.structures.len() as u64) as usize].at;
-    let unit = *luck.pick(&[base.unit, base.unit, 512, 1]);
+    let unit = *luck.pick(&[base.unit, base.unit, base.unit, 512, 1]);
     (at / unit).wrapping_add(*luck.pick(&[0, 0, 0, 1, u64::MAX]))
 }
 

@@ -69,11 +69,14 @@ fn try_image(variant: &Variant, ram: &RamDisk, keeps_files: bool) -> Result<Fate
     repaired_is_sound(&rt, &forced).map_err(|what| format!("after it was used by force: {what}"))?;
     let repaired = repaired_is_sound(&rt, ram)?;
     if repaired {
-        let mounted = mount(&rt, ram, Writes::Orderly(scheme)).ok_or("a repaired volume cannot be mounted")?;
-        rt.block_on(look(&**mounted.fs())).map_err(|error| format!("a repaired volume cannot be read: {error}"))?;
-        rt.block_on(change(&**mounted.fs()));
-        rt.block_on(mounted.unmount()).map_err(|error| format!("a repaired volume cannot be unmounted: {error}"))?;
-        sound(&rt, ram).map_err(|what| format!("after a repaired volume was used: {what}"))?;
+        read(&rt, ram).ok_or("a repaired volume cannot be mounted and read")?;
+        // Its flags may say that it needs what this program does not have: then it may be refused for writing.
+        if let Some(mounted) = mount(&rt, ram, Writes::Orderly(scheme)) {
+            rt.block_on(change(&**mounted.fs()));
+            rt.block_on(mounted.unmount())
+                .map_err(|error| format!("a repaired volume cannot be unmounted: {error}"))?;
+            sound(&rt, ram).map_err(|what| format!("after a repaired volume was used: {what}"))?;
+        }
     }
     rt.drop_tasks();
     let found = found.is_some_and(|report| !report.findings.is_empty());

@@ -7,7 +7,7 @@ use crate::Error;
 use ordo_disk::RamDisk;
 use ordo_ondisk::lfs::summary::seal;
 use ordo_ondisk::lfs::{self, Geometry, IFILE, Item, Pseg, SegNo, Summary};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Bytes of a superblock, and the offset of its sum.
 const SUPERBLOCK: u64 = 512;
@@ -34,6 +34,7 @@ pub(super) fn structures(ram: &RamDisk, directories: &BTreeSet<u64>) -> Result<(
         let class = if copies.iter().position(|copy| *copy == at) < Some(2) { "superblock" } else { "superblock copy" };
         found.push(Structure::new(class, at, SUPERBLOCK, g.endian).fixed([sum]).guarding());
     }
+    let mut newest = BTreeMap::<(u32, i64), BTreeMap<u64, Structure>>::new();
     for segment in (0..g.nseg).map(SegNo) {
         let (start, end) = (g.byte(g.segment_start(segment)).0, g.byte(g.segment_end(segment)).0);
         let has_superblock = copies.range(start..end).next().is_some();
@@ -42,20 +43,28 @@ pub(super) fn structures(ram: &RamDisk, directories: &BTreeSet<u64>) -> Result<(
             let Some(bytes) = whole.get(g.byte(place).0 as usize..) else { break };
             let Ok(summary) = Summary::decode(bytes, &g) else { break };
             let Ok(pseg) = summary.walk(&g, place) else { break };
-            found.extend(of_partial_segment(&g, bytes, &summary, &pseg, directories));
+            for (key, structure) in of_partial_segment(&g, bytes, &summary, &pseg, directories) {
+                match key {
+                    // Of the images of a block only the newest one is alive.
+                    Some(block) => drop(newest.entry(block).or_default().insert(summary.serial.0, structure)),
+                    None => found.push(structure),
+                }
+            }
             at = pseg.next_here(&g);
         }
     }
+    found.extend(newest.into_values().filter_map(|mut images| images.pop_last()).map(|(_, newest)| newest));
     Ok((found, g.unit.into()))
 }
 
+/// Its structures; with the file and the block, where it is one.
 fn of_partial_segment(
     g: &Geometry,
     bytes: &[u8],
     summary: &Summary,
     pseg: &Pseg,
     directories: &BTreeSet<u64>,
-) -> Vec<Structure> {
+) -> Vec<(Option<(u32, i64)>, Structure)> {
     let (at, len) = (g.byte(pseg.at).0, u64::from(g.sumsize));
     let whole = pseg.bytes(g);
     let own = Fix::sum(How::Words, at + SUMMARY_SUM + 4..at + len, at + SUMMARY_SUM, g.endian);
@@ -73,10 +82,10 @@ fn of_partial_segment(
         fixes.push(Fix::sum(How::Crc, at + len..at + whole, crc, g.endian));
     }
     fixes.push(own.clone());
-    let mut found = vec![Structure::new("segment summary", at, len, g.endian).fixed([own]).guarding()];
+    let mut found = vec![(None, Structure::new("segment summary", at, len, g.endian).fixed([own]).guarding())];
     for item in &pseg.items {
-        let (class, len) = match item {
-            Item::Inodes { .. } => ("inode block", u64::from(g.ibsize)),
+        let (key, class, len) = match item {
+            Item::Inodes { .. } => (None, "inode block", u64::from(g.ibsize)),
             Item::Block { ino, lbn, bytes, .. } => {
                 let class = match (*ino == IFILE, lbn.0 < 0) {
                     (true, true) => "indirect block of the ifile",
@@ -85,10 +94,10 @@ fn of_partial_segment(
                     (false, false) if directories.contains(&ino.0.into()) => "directory",
                     (false, false) => continue,
                 };
-                (class, u64::from(*bytes))
+                (Some((ino.0, lbn.0)), class, u64::from(*bytes))
             }
         };
-        found.push(Structure::new(class, g.byte(item.at()).0, len, g.endian).fixed(fixes.clone()));
+        found.push((key, Structure::new(class, g.byte(item.at()).0, len, g.endian).fixed(fixes.clone())));
     }
     found
 }
