@@ -50,6 +50,7 @@ mod id;
 mod one_cut;
 mod oracle;
 mod order;
+mod peer;
 mod plan;
 mod promise;
 mod question;
