@@ -4,7 +4,7 @@
 //! part of the sectors that were never written cancels out. So a write changes it by the hashes of its new and old
 //! bytes, no image is ever read whole, and equal contents have equal fingerprints whatever led to them.
 
-use ordo_disk::{Image, RamDisk, SECTOR};
+use ordo_disk::{RamDisk, SECTOR};
 use rustc_hash::FxHashMap;
 use xxhash_rust::xxh3::xxh3_128_with_seed;
 
@@ -14,7 +14,7 @@ pub(crate) fn of_sector(sector: u64, bytes: &[u8]) -> u128 {
 }
 
 /// The contributions of the sectors of a write, first to last.
-pub(crate) fn of_image(at: u64, image: &Image) -> impl Iterator<Item = (u64, u128)> + '_ {
+pub(crate) fn of_image(at: u64, image: &[u8]) -> impl Iterator<Item = (u64, u128)> + '_ {
     let first = at / SECTOR as u64;
     image.chunks(SECTOR).zip(first..).map(|(bytes, sector)| (sector, of_sector(sector, bytes)))
 }

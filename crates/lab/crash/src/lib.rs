@@ -51,6 +51,7 @@ mod older;
 mod one_cut;
 mod oracle;
 mod order;
+mod peer;
 mod plan;
 mod promise;
 mod question;

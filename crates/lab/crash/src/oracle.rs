@@ -13,6 +13,7 @@
 //! | `works` | a second program runs on the recovered volume, and leaves it clean |
 //! | `idempotent` | a second recovery changes nothing |
 //! | `recovery-cut` | a recovery that is cut and begun again ends in the same tree |
+//! | `peer` | the system whose journal it is ends in the same tree, on a sound volume |
 
 use crate::promise::Floors;
 use crate::record::Recording;
@@ -40,6 +41,7 @@ pub enum Oracle {
     Works,
     Idempotent,
     RecoveryCut,
+    Peer,
 }
 
 impl std::fmt::Display for Oracle {
@@ -56,6 +58,7 @@ impl std::fmt::Display for Oracle {
             Oracle::Works => "works",
             Oracle::Idempotent => "idempotent",
             Oracle::RecoveryCut => "recovery-cut",
+            Oracle::Peer => "peer",
         })
     }
 }

@@ -145,9 +145,14 @@ pub(crate) fn check(rt: &Rt, disks: Disks, mode: Mode) -> Result<Report, Error> 
 
 /// What `log` changes in the fingerprint of `before`.
 pub(crate) fn changes(before: &RamDisk, log: &[Logged]) -> u128 {
+    changes_by(before, log.iter().map(|write| (write.at, &write.image[..])))
+}
+
+/// The same for writes of whole sectors: their places, and their bytes.
+pub(crate) fn changes_by<'a>(before: &RamDisk, writes: impl Iterator<Item = (u64, &'a [u8])>) -> u128 {
     let mut last: FxHashMap<u64, u128> = FxHashMap::default();
-    for write in log {
-        last.extend(of_image(write.at, &write.image));
+    for (at, bytes) in writes {
+        last.extend(of_image(at, bytes));
     }
     last.into_iter().fold(0, |value, (sector, add)| {
         let mut bytes = [0; SECTOR];

@@ -116,7 +116,12 @@ fn promise(oracle: Oracle, promises: &Promises) -> (bool, String) {
         Oracle::Structure if promises.crash_leaves != CrashLeaves::Anything => {
             (true, format!("a crash leaves {}", crate::structure::allowed(promises.crash_leaves)))
         }
-        Oracle::Recovers | Oracle::Structure | Oracle::Works | Oracle::Idempotent | Oracle::RecoveryCut => {
+        Oracle::Recovers
+        | Oracle::Structure
+        | Oracle::Works
+        | Oracle::Idempotent
+        | Oracle::RecoveryCut
+        | Oracle::Peer => {
             let says = "fsck -p repairs what a crash leaves, without a question, and the volume works";
             match promises.crash_leaves {
                 _ if promises.mount_at_once => (

@@ -6,8 +6,10 @@
 //! V2. A panic in recovery is a breach like any other, and does not end the exploration.
 //! V3. A volume that may be mounted at once may also be given to fsck: both ways are tried, each is cut, and they must
 //!     end in the same tree. Otherwise fsck could lose what a mount keeps.
+//! V4. A volume with a journal that another system would replay may be given to that (`peer`).
 
 use crate::oracle::{Breach, Oracle};
+use crate::peer::{self, Left, Peer};
 use crate::plan::held_to;
 use crate::record::mount;
 use crate::recover::{Logged, Traced, changes, check, interruptions};
@@ -52,6 +54,8 @@ pub struct Memory {
     recovered: FxHashMap<(Recovery, u128), Settled>,
     /// Results of interrupted recoveries that were begun again, by the fingerprint of the image that they left.
     cut: FxHashMap<(Recovery, u128), Settled>,
+    /// What the replay of another system leaves, by the fingerprint of that (peer-2).
+    peers: FxHashMap<u128, Settled>,
     trees: FxHashMap<u128, Rc<Tree>>,
     /// Images that were recovered and checked, including those of interrupted recoveries.
     pub(crate) distinct: u64,
@@ -74,6 +78,7 @@ impl Default for Memory {
             images: FxHashMap::default(),
             recovered: FxHashMap::default(),
             cut: FxHashMap::default(),
+            peers: FxHashMap::default(),
             trees: FxHashMap::default(),
             distinct: 0,
             nested: 0,
@@ -127,6 +132,7 @@ impl Memory {
             self.images = FxHashMap::default();
             self.recovered = FxHashMap::default();
             self.cut = FxHashMap::default();
+            self.peers = FxHashMap::default();
             self.trees = FxHashMap::default();
         }
     }
@@ -150,7 +156,10 @@ impl Memory {
             verdict.older = self.by_the_older(plan, &disk);
         }
         if let (Recovery::Mount, Some(tree), None) = (self.recovery, &verdict.tree, &verdict.breach) {
-            verdict.breach = self.by_fsck_too(plan, fingerprint, disk, bad, tree);
+            verdict.breach = self.by_fsck_too(plan, fingerprint, disk.snapshot(), bad, tree);
+        }
+        if let (Some(tree), None, true) = (&verdict.tree, &verdict.breach, bad.is_empty() && peer::is_there(plan)) {
+            verdict.breach = self.by_peer_too(plan, fingerprint, &disk, tree);
         }
         self.images.insert(fingerprint, verdict.clone());
         verdict
@@ -203,6 +212,39 @@ impl Memory {
             (!same())
                 .then(|| Rc::new(Breach::new(Oracle::Recovers, "fsck -p", "leaves the tree that a mount shows", is)))
         })
+    }
+
+    /// V4: what is wrong when another system replays the journal.
+    fn by_peer_too(&mut self, plan: &Plan, fingerprint: u128, disk: &RamDisk, ours: &Tree) -> Option<Rc<Breach>> {
+        let left = match peer::replayed(plan, fingerprint, disk) {
+            Peer::Silent => return None,
+            Peer::GivesUp(breach) => return Some(Rc::new(breach)),
+            Peer::Leaves(left) => left,
+        };
+        if !self.peers.contains_key(&left.fingerprint) {
+            let found = self.left_by_peer(plan, &left);
+            self.peers.insert(left.fingerprint, found);
+        }
+        let (tree, breach) = self.peers.get(&left.fingerprint)?.clone();
+        breach.or_else(|| Some(Rc::new(peer::differs(&*tree?, ours)?)))
+    }
+
+    /// The result of a full repair after the other system's replay, which must have nothing to do.
+    fn left_by_peer(&mut self, plan: &Plan, left: &Left) -> Settled {
+        let traced = Traced::of(plan, left.disk.clone(), &[]);
+        let is = match guarded(|| check(&self.rt, traced.disks(), Mode::Repair)) {
+            Err(why) => why,
+            Ok(report) => {
+                match report.findings.iter().find(|found| !peer::leaves(found, &report.findings, &left.unsure)) {
+                    Some(found) => found.finding.to_string(),
+                    None => match guarded(|| self.tree(Recovery::Fsck, plan, &left.disk)) {
+                        Ok(tree) => return (Some(tree), None),
+                        Err(why) => why,
+                    },
+                }
+            }
+        };
+        (None, Some(Rc::new(peer::breach("leaves a sound volume", is))))
     }
 
     /// Recovers the image on `disk` in one of the ways. With `strict`, the findings of fsck are checked against what

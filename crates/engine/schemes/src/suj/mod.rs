@@ -17,6 +17,12 @@
 //! J5. While other calls change metadata without a pause, there is always a record that is not durable, and J1 would
 //!     delay expired bufs forever. After [`PATIENCE`] or [`PROMISED`] of that, calls wait for a sync.
 //!
+//! J6. A block of inodes that a group initialises is durable before any record names an inode of it. Our replay knows
+//!     from the group which inodes were ever written; FreeBSD's reads what is on the disk, and would take the bytes
+//!     that lay there for the inode: it would free the blocks that they name.
+//! J7. The records are right for FreeBSD's replay, too, at every moment: `ordo-bsdreplay` is the model by which the
+//!     explorer judges that.
+//!
 //! `records` makes records of steps, `log` makes them durable, `segments` places them.
 
 mod log;
@@ -123,6 +129,15 @@ impl Suj {
     }
 }
 
+/// One, then the other.
+fn both(cache: &Rc<Cache>, first: Must, then: Must) -> Must {
+    let cache = cache.clone();
+    Must::Wait(Box::pin(async move {
+        cache.obey(first).await?;
+        cache.obey(then).await
+    }))
+}
+
 /// The array of sums as well: replay recounts only the groups that records name, and trusts it for the others.
 fn needs_records(buf: &BufRef) -> bool {
     use Role::{CylinderGroup, Directory, Indirect, InodeBlock, Summary};
@@ -208,7 +223,15 @@ impl Wrapper for Suj {
 
     fn step(&self, cache: &Rc<Cache>, op: Op, step: Step<'_>) -> Answer {
         self.note(op, &step);
-        self.inner.step(cache, op, step)
+        let fresh = match step {
+            Step::BlockReady { block, role: Role::InodeBlock, .. } => Some(block.clone()),
+            _ => None,
+        };
+        let answer = self.inner.step(cache, op, step);
+        match fresh.filter(|_| self.log().is_some()) {
+            Some(block) => Answer { must: both(cache, answer.must, Must::Durable(block)), ..answer },
+            None => answer,
+        }
     }
 
     fn leaving(&self, cache: &Rc<Cache>, buf: &BufRef, image: ImageNo) -> Leave {
@@ -220,11 +243,7 @@ impl Wrapper for Suj {
 
     fn fsync(&self, cache: &Rc<Cache>, ino: Ino, inode: &BufRef, news: &Landing) -> Must {
         let (records, must) = (self.records_durable(cache), self.inner.fsync(cache, ino, inode, news));
-        let cache = cache.clone();
-        Must::Wait(Box::pin(async move {
-            cache.obey(records).await?;
-            cache.obey(must).await
-        }))
+        both(cache, records, must)
     }
 
     fn sync(&self, cache: &Rc<Cache>) -> Must {

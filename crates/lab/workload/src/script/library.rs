@@ -35,7 +35,7 @@ const BUGS: Texts = texts!("/bugs":
 /// What is specific to this format and not covered by the lists of bugs.
 const UFS: Texts = texts!("/ufs":
     "u01" "u02" "u03" "u04" "u05" "u06" "u07" "u08" "u09" "u10" "u11"
-    "u12" "u13" "u14" "u15" "u16" "u17" "u18" "u19" "u20" "u21" "u22" "u23" "u24"
+    "u12" "u13" "u14" "u15" "u16" "u17" "u18" "u19" "u20" "u21" "u22" "u23" "u24" "u25" "u26" "u27"
 );
 
 /// What only a log-structured volume of few segments is asked: the script belongs to no set.
