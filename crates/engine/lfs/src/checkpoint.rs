@@ -9,8 +9,8 @@
 //! K4. A segment that was empty at this checkpoint and at the one before it is clean (engine-lfs-5), unless the cleaner
 //!     reads it (cleaner-5) or has found that it cannot be read (cleaner-6).
 //! K5. After a sync both superblocks stand for the checkpoint that it made, or for a later one. NetBSD mounts the older
-//!     of them and does not roll forward: with one, what was synced would not be there. The checkpoints of the log's own
-//!     write one, and cost a flush less.
+//!     of them and does not roll forward: with one, what was synced would not be there. The checkpoints of the log's
+//!     own write one, and cost a flush less.
 
 use crate::home::own_batch;
 use crate::log::Log;

@@ -38,8 +38,8 @@ pub enum Choice {
     /// Only this one is whole. Nothing verifies that what it refers to was durable: check that the ifile's inode is
     /// where it says before it is believed.
     Only(Copy, Corrupt),
-    /// Both are whole, but of different volumes: one of them is damaged, or an old one was not overwritten. The first is
-    /// taken for that of the volume, and only to read: a wrong one leads a write to where something else is.
+    /// Both are whole, but of different volumes: one of them is damaged, or an old one was not overwritten. The first
+    /// is taken for that of the volume, and only to read: a wrong one leads a write to where something else is.
     Unlike(Unlike),
     /// Neither is whole.
     Neither(Corrupt, Corrupt),
