@@ -1,5 +1,6 @@
 //! Commands that change a volume in more than one write, cut between any two of them: what is left is checked by itself
-//! (`fsck -p`), and is mounted, written to and unmounted, by who finds it next. No state keeps everybody out.
+//! (`fsck -p`; `-y` after a resize), and is mounted, written to and unmounted, by who finds it next. No state keeps
+//! everybody out.
 
 use ordo_disk::{Disk, DiskError, DiskFuture, DiskInfo, DiskOff, RamDisk, ReadPart, WritePart};
 use ordo_fsck::{Mode, Options};
@@ -117,7 +118,9 @@ fn cut_everywhere(what: &str, pristine: &RamDisk) {
             if near_an_end || done.is_multiple_of(stride) {
                 let what = format!("{what}, {name}: cut after {done} of {} writes", writes.len());
                 let left = state.snapshot();
-                let report = check(&rt, &left, Mode::Preen);
+                // Groups in two sizes are no state that a crash leaves: a resize that was cut asks for `fsck -y`.
+                let mode = if ["grow", "shrink"].contains(name) { Mode::Repair } else { Mode::Preen };
+                let report = check(&rt, &left, mode);
                 assert!(report.exit_code() <= 1, "{what}: {:?} {:?}", report.refused, report.findings);
                 used(&rt, &left).unwrap_or_else(|why| panic!("{what}: {why}"));
                 let report = check(&rt, &left, Mode::Check);

@@ -4,8 +4,8 @@
 //! contents, as far as there is room and within a bound; without room its pointer is cleared and reads as a hole. At
 //! this point every first claimant is known, so the pointers in a copied indirect block are claimed like any other.
 //!
-//! What lies across a border is moved in the same way. It can be read where it is, so without room it stays there, and
-//! nothing of the volume is repaired.
+//! What lies across a border is moved in the same way. A tail can be read where it is, so without room it stays there,
+//! and nothing of the volume is repaired. A whole block there is damage: no system leaves it.
 
 use crate::dirty::Order;
 use crate::volume::{Dup, Kind, Place, Volume};
@@ -51,6 +51,10 @@ impl Volume {
     async fn move_whole(&mut self, dinode: &mut Dinode, dup: Dup) -> Result<(), Error> {
         let Pointer { slot, frag, count, .. } = dup.pointer;
         let Some(to) = self.take_frags(count) else {
+            if count == self.geo.frag {
+                self.free_frags(frag, count);
+                return self.set_pointer(dinode, slot, FragNo::HOLE).await;
+            }
             if self.mode != Mode::Check && self.report.refused.is_none() {
                 let needed = u64::from(count) * u64::from(self.geo.fsize);
                 let why = "which lie across the border of two blocks: the volume has no room for them";

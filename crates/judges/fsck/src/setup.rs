@@ -7,9 +7,9 @@
 use crate::image::{Bytes, Image};
 use crate::{Error, Finding};
 use ordo_disk::Disk;
-use ordo_ondisk::superblock::SBLOCKSIZE;
 use ordo_ondisk::superblock::fields::{SbFields, flag};
 use ordo_ondisk::superblock::search::{self, Copy, Found, NotFound};
+use ordo_ondisk::superblock::{Difference, SBLOCKSIZE};
 use ordo_ondisk::{ByteOff, Cgx, Dialect, Superblock};
 use rustc_hash::FxHashMap;
 use std::io;
@@ -153,12 +153,12 @@ fn restored(found: Found, why: String) -> (Superblock, Vec<Finding>) {
 async fn compare(places: &mut Places, sb: &mut Superblock, findings: &mut Vec<Finding>) -> Result<Vec<ByteOff>, Error> {
     let last = |sb: &Superblock| sb.geometry().byte(sb.geometry().cgsblock(Cgx(sb.geometry().ncg - 1)));
     let copy = places.copy(last(sb)).await;
-    let same = matches!(&copy, Ok((copy, Proof::Hash)) if sb.difference(copy).is_none());
+    let same = matches!(&copy, Ok((copy, Proof::Hash)) if difference(sb, copy).is_none());
     if same && findings.is_empty() {
         return Ok(vec![]);
     }
     let best = majority(places, sb, findings.is_empty()).await;
-    match best.as_ref().and_then(|best| Some((best, sb.difference(best)?))) {
+    match best.as_ref().and_then(|best| Some((best, difference(sb, best)?))) {
         Some((best, ("dialect", ..))) => {
             findings.push(Finding::SuperblockForm { found: sb.dialect, backup: best.dialect });
         }
@@ -170,7 +170,7 @@ async fn compare(places: &mut Places, sb: &mut Superblock, findings: &mut Vec<Fi
             .unwrap_or_else(|| graft(best, sb));
     }
     let why = match places.copy(last(sb)).await {
-        Ok((copy, proof)) if sb.difference(&copy).is_none() => match proof {
+        Ok((copy, proof)) if difference(sb, &copy).is_none() => match proof {
             Proof::Hash => return Ok(vec![]),
             Proof::Fields => return Ok(stale(places, sb, findings).await),
         },
@@ -179,6 +179,13 @@ async fn compare(places: &mut Places, sb: &mut Superblock, findings: &mut Vec<Fi
     };
     findings.push(Finding::BackupUnusable { group: sb.geometry().ncg - 1, why });
     Ok(vec![last(sb)])
+}
+
+/// As [`Superblock::difference`]. A newer kernel upgrades the first superblock, never the copies alone: one that looks
+/// older than its copies is damaged.
+fn difference(sb: &Superblock, copy: &Superblock) -> Option<Difference> {
+    let looks_older = !sb.has_wide_fields() && copy.has_wide_fields();
+    sb.difference(copy).or(looks_older.then_some(("dialect", 1, 0)))
 }
 
 /// The groups whose copies are looked at: the first ones, where every search begins, one in the middle, and the last.
@@ -196,7 +203,7 @@ async fn stale(places: &mut Places, sb: &Superblock, findings: &mut Vec<Finding>
     for c in groups_asked(sb.geometry().ncg) {
         let at = sb.geometry().byte(sb.geometry().cgsblock(c));
         if let Ok((copy, Proof::Fields)) = places.copy(at).await
-            && sb.difference(&copy).is_none()
+            && difference(sb, &copy).is_none()
         {
             findings.push(Finding::BackupHash { group: c.0 });
             found.push(at);
@@ -211,7 +218,7 @@ async fn majority(places: &mut Places, sb: &Superblock, trusted: bool) -> Option
     let (mut copies, mut asked): (Vec<(Superblock, Proof)>, Vec<ByteOff>) = (vec![], vec![]);
     // A copy that differs may give other places, where there are more like it.
     for turn in 0..3 {
-        let differs = copies.iter().map(|(copy, _)| copy).find(|copy| sb.difference(copy).is_some());
+        let differs = copies.iter().map(|(copy, _)| copy).find(|copy| difference(sb, copy).is_some());
         let Some(geo) = (if turn == 0 { Some(sb) } else { differs }).map(Superblock::geometry) else { break };
         for c in groups_asked(geo.ncg) {
             let at = geo.byte(geo.cgsblock(c));
@@ -230,7 +237,7 @@ async fn majority(places: &mut Places, sb: &Superblock, trusted: bool) -> Option
         // them.
         copies.extend(places.search(search::find_backup).await.ok().map(|found| found.superblock));
     }
-    let votes = |one: &Superblock| copies.iter().filter(|other| one.difference(other).is_none()).count();
+    let votes = |one: &Superblock| copies.iter().filter(|other| difference(one, other).is_none()).count();
     let own = votes(sb) + usize::from(trusted);
     // Of two that agree, prefer the one that its hash confirms.
     let best = copies.iter().rev().max_by_key(|copy| (votes(copy), copy.hashes() != 0))?;

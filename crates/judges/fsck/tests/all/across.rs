@@ -96,8 +96,8 @@ fn tails_directories_attributes_and_whole_blocks_are_moved_with_all_their_bytes(
     }
 }
 
-/// Gives every whole free block to one file, and this one.
-fn fill(v: &Volume, also: FragNo, used: &[FragNo]) {
+/// Gives every whole free block to one file.
+fn fill(v: &Volume, used: &[FragNo]) {
     let g = &v.g;
     let mut free: Vec<FragNo> = vec![];
     for c in (0..g.ncg).map(Cgx) {
@@ -106,7 +106,6 @@ fn fill(v: &Volume, also: FragNo, used: &[FragNo]) {
         free.extend(blocks.map(|block| FragNo(g.cgbase(c).0 + u64::from(block * 8))));
     }
     free.retain(|at| g.is_data_range(*at, 8) && !used.contains(at));
-    free.insert(0, also);
     let indirect = free.pop().expect("a free block");
     assert!(free.len() > 12 && free.len() < 12 + g.nindir as usize);
     v.disk.poke(v.byte(indirect).0, &vec![0; 8192]);
@@ -121,14 +120,27 @@ fn fill(v: &Volume, also: FragNo, used: &[FragNo]) {
     });
 }
 
+/// Gives seven fragments from `at` on to a file of their own.
+fn take_seven(v: &Volume, ino: u32, at: FragNo) {
+    v.inode(ino, |d| (d.mode, d.nlink, d.size, d.blocks, d.db[0]) = (mode::REG | 0o600, 1, 7 * 1024, 14, at));
+}
+
 #[test]
-fn without_room_nothing_is_cut_and_nothing_is_written() {
+fn without_room_no_tail_is_cut_and_nothing_is_written() {
     for v in volumes() {
-        let data = pattern(&v, 8);
+        let data = pattern(&v, 7);
         let at = across(&v, 0, &data);
-        let given = v.get(BIG).db[3];
-        v.inode(BIG, |d| d.db[3] = at);
-        fill(&v, given, &[v.g.blknum(at), v.g.blknum(at).plus(8)]);
+        let (first, tail) = (v.g.blknum(at), FREE + 1);
+        let partly: Vec<FragNo> = (0..v.g.ncg)
+            .flat_map(|c| (0..).zip(v.map_of(c)).map(move |(block, map)| (c, block, map)).collect::<Vec<_>>())
+            .filter(|(.., map)| *map == 0xfe)
+            .map(|(c, block, _): (u32, u64, u8)| FragNo(v.g.cgbase(Cgx(c)).0 + block * 8 + 1))
+            .collect();
+        take_seven(&v, tail, at);
+        fill(&v, &[first, first.plus(8)]);
+        for (ino, at) in (tail + 1..).zip(partly.into_iter().chain([first])) {
+            take_seven(&v, ino, at);
+        }
         let before = v.disk.to_vec();
         let report = common::run(&v.disk, Mode::Repair).expect("a volume");
         assert!(report.refused.as_ref().is_some_and(|why| why.contains("no room")), "{}", common::told(&report));
@@ -137,6 +149,6 @@ fn without_room_nothing_is_cut_and_nothing_is_written() {
         // With room it goes.
         v.inode(FREE, |d| *d = Dinode::default());
         assert_eq!(common::run(&v.disk, Mode::Repair).expect("a volume").exit_code(), 1);
-        assert!(bytes(&v, v.get(BIG).db[3], 8) == data);
+        assert!(bytes(&v, v.get(tail).db[0], 7) == data);
     }
 }

@@ -154,6 +154,6 @@ fn every_byte_from_the_first_map_to_the_last_is_compared_and_set_right() {
             assert!(now[maps.clone()] == right[maps], "{what}");
         }
         assert_eq!(in_gaps, layout.gaps().into_iter().flatten().count());
-        assert!(in_gaps > 4, "{layout:?}");
+        assert!(in_gaps > 0, "{layout:?}");
     }
 }
