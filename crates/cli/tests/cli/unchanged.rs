@@ -65,7 +65,6 @@ tar x IMG:/ DIR/nosuch.tar
 tar x IMG:/ DIR/junk
 tar x IMG:/nosuch DIR/junk
 tar x IMG:/
-batch DIR/junk IMG
 clean IMG
 mkfs IMG
 mkfs --size 1 IMG
