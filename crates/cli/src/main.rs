@@ -1,7 +1,7 @@
 //! The command `ordo`: parse, call, print.
 //!
-//! `args` defines the whole command line and the helpers of mount(8), mkfs(8) and fsck(8), `first` what a newcomer reads
-//! of it first; each command has a file in `commands`. What they share:
+//! `args` defines the whole command line and the helpers of mount(8), mkfs(8) and fsck(8), `first` what a newcomer
+//! reads of it first; each command has a file in `commands`. What they share:
 //!
 //! - images: `image` opens volumes, `place` parses `IMAGE:/path`, `expand` its patterns, `copy` copies between any two
 //!   file systems, `walk` visits a tree, `names` looks up owners, `acl` access control lists, `archive` reads tar,
@@ -10,8 +10,8 @@
 //! - the laboratory: `bench` and `demo` run real work, `made` says how a document was made, `plain` reads compressed
 //!   text, `strace` takes what strace wrote for a file trace, `responses` prints response times,
 //!   `sweep` divides work among machines and joins the results;
-//! - what is printed: `listing`, `out`, `text`, `progress` with `weigh`, which says how much there is to do, and `messages`, the events of a mounted volume; `interrupt`
-//!   handles signals.
+//! - what is printed: `listing`, `out`, `text`, `progress` with `weigh`, which says how much there is to do, and
+//!   `messages`, the events of a mounted volume; `interrupt` handles signals.
 #![forbid(unsafe_code)]
 
 mod acl;

@@ -44,7 +44,7 @@ fn names_of_options_and_schemes_are_completed() {
     assert_eq!(answers(&["mount", "-o", "transport="]), ["transport=classic", "transport=uring"]);
     assert_eq!(answers(&["bench", "--scheme", "sync,softu"]), ["sync,softupdates"]);
     assert_eq!(answers(&["bench", "--workload", "postm"]), ["postmark"]);
-    assert_eq!(answers(&["bench", "--disk", "sim:hp_c24"]), ["sim:hp_c2447"]);
+    assert_eq!(answers(&["bench", "--disk", "sim:hp_c244"]), ["sim:hp_c2447"]);
     assert_eq!(answers(&["trunc"]), ["truncate"]);
 }
 

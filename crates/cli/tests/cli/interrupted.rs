@@ -75,10 +75,13 @@ fn a_copy_that_is_interrupted_says_how_far_it_came_and_leaves_a_clean_volume() {
         let ended = interrupted(&base, &image, signal, &["cp", "-r", &tree, &format!("{image}:/new")]);
         assert_eq!(ended.status.signal(), Some(signal.as_raw()));
         let said = String::from_utf8(ended.stderr).unwrap();
-        assert!(said.contains(name) && said.contains(" files with ") && said.lines().count() == 1, "{said}");
+        // On a busy machine the signal may come within the first file.
+        let none = said.contains("nothing is copied");
+        assert!(said.contains(name) && (none || said.contains(" files with ")) && said.lines().count() == 1, "{said}");
         assert!(ok(ordo(["info", "--json", &image])).contains("\"clean\": true"));
         ok(ordo(["fsck", "-n", "-f", &image]));
-        let copied: u64 = said.split(": ").nth(2).unwrap().split(' ').next().unwrap().parse().unwrap();
+        let number = said.split(": ").nth(2).unwrap().split(' ').next().unwrap();
+        let copied: u64 = if none { 0 } else { number.parse().unwrap() };
         let listed = ordo(["ls", "-R", "--json", &format!("{image}:/new")]);
         let files: serde_json::Value = serde_json::from_slice(&listed.stdout).unwrap_or_default();
         let there = files.as_array().map_or(0, |files| files.len() as u64) + u64::from(listed.status.success());

@@ -1,5 +1,5 @@
-//! The blocks of README, run as they stand, in their order and in one directory, which is empty but for what README says
-//! that its reader has. A unit test of the program gives every line of them to its parser (`documented.rs`).
+//! The blocks of README, run as they stand, in their order and in one directory, which is empty but for what README
+//! says that its reader has. A unit test of the program gives every line of them to its parser (`documented.rs`).
 
 use crate::common::{Scratch, ok, ordo};
 use crate::mounted::can_mount;

@@ -23,8 +23,8 @@
 //! `document` defines the shapes, `page` assembles the sections. `whom` is the first one, which scheme for whom, with
 //! `subject` (what the documents know of each scheme) and `map` (the picture). `bench`, `paper` (with `choice`,
 //! `compared`, `claims`, `features`, `timeline`), `crash`, `programs`, `segments` and `trace` (with `stages`) make a
-//! section each, with `bars` and `plot` for figures, `colour` for the colour of each scheme, `tabs` for panels, `words` for what a word means, and `number` for
-//! numbers.
+//! section each, with `bars` and `plot` for figures, `colour` for the colour of each scheme, `tabs` for panels, `words`
+//! for what a word means, and `number` for numbers.
 #![forbid(unsafe_code)]
 
 mod bars;

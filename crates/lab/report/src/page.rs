@@ -1,5 +1,5 @@
-//! The page: what it is and how its documents were made; which scheme for whom, if they know of schemes; then the details, folded, a section
-//! each; the words; footer.
+//! The page: what it is and how its documents were made; which scheme for whom, if they know of schemes; then the
+//! details, folded, a section each; the words; footer.
 //!
 //! A1. A section is folded by `details`, which needs no script; a link of the contents leads into it, so that a browser
 //!     unfolds it. In print all are unfolded. A page of one document has one section, which is not folded.
