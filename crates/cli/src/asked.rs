@@ -4,9 +4,13 @@
 //!
 //! A1. Only root's words count: for any other user the helper runs as that user, who may mount without them only.
 //! A2. What cannot be found was not said.
+//! A3. A process chooses its own name and its arguments: mount(8) is known by its file, and it and all processes between
+//!     it and this one are root's in every way. Else a user whom a rule of sudo lets mount one image could call himself
+//!     mount, and ask for `suid`.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// Options of mount(8) that have a value behind them.
@@ -36,7 +40,7 @@ pub(crate) fn lists(dir: &Path) -> Vec<OsString> {
     let asked = Asked::parse(&command);
     let mut lists = match asked.names_both {
         true => Vec::new(),
-        false => of_fstab(&std::fs::read(&asked.fstab).unwrap_or_default(), dir),
+        false => of_fstab(&table(&asked.fstab), dir),
     };
     lists.extend(asked.options);
     lists
@@ -46,19 +50,39 @@ pub(crate) fn lists(dir: &Path) -> Vec<OsString> {
 /// mount(8) becomes, calls a shell.
 const GENERATIONS: u32 = 4;
 
-/// The command line of the program mount(8) that has called this one.
+/// Where mount(8) is.
+const PROGRAMS: [&str; 2] = ["/usr/bin/mount", "/bin/mount"];
+
+/// The command line of the program mount(8) that has called this one (A3).
 fn caller() -> Option<Vec<OsString>> {
+    let programs: Vec<_> = PROGRAMS.iter().filter_map(|path| identity(path)).collect();
     let mut process = rustix::process::getppid()?.as_raw_nonzero().get();
     for _ in 0..GENERATIONS {
-        let bytes = std::fs::read(format!("/proc/{process}/cmdline")).ok()?;
-        let words: Vec<_> = bytes.split(|&b| b == 0).map(|word| OsStr::from_bytes(word).to_owned()).collect();
-        if Path::new(words.first()?).file_name() == Some(OsStr::new("mount")) {
-            return Some(words);
-        }
         let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
-        process = status.lines().find_map(|line| line.strip_prefix("PPid:"))?.trim().parse().ok()?;
+        let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name));
+        if field("Uid:")?.split_whitespace().any(|uid| uid != "0") {
+            return None;
+        }
+        if identity(format!("/proc/{process}/exe")).is_some_and(|program| programs.contains(&program)) {
+            let line = std::fs::read(format!("/proc/{process}/cmdline")).ok()?;
+            return Some(line.split(|&b| b == 0).map(|word| OsStr::from_bytes(word).to_owned()).collect());
+        }
+        process = field("PPid:")?.trim().parse().ok()?;
     }
     None
+}
+
+/// Device and inode.
+fn identity(path: impl AsRef<Path>) -> Option<(u64, u64)> {
+    std::fs::metadata(path).ok().map(|file| (file.dev(), file.ino()))
+}
+
+/// A table of mounts. What is no file is not waited for.
+fn table(path: &OsStr) -> Vec<u8> {
+    match std::fs::metadata(path) {
+        Ok(file) if file.is_file() => std::fs::read(path).unwrap_or_default(),
+        _ => Vec::new(),
+    }
 }
 
 /// A command line of mount(8), as far as it matters here.

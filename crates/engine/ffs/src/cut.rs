@@ -93,7 +93,7 @@ impl Ffs {
         let lowest = end.base.max(from);
         let (mut gone, mut keys) = (Runs::default(), Vec::new());
         let cut = self.plan(inode, root, &mut way, from, to, &mut gone, &mut keys)?;
-        if let Some((_, run)) = gone.blocks.iter().find(|(_, run)| !met.add(run.at.0, run.frags.into())) {
+        if let Some(Gone { run, .. }) = gone.blocks.iter().find(|gone| !met.add(gone.run.at.0, gone.run.frags.into())) {
             return Err(twice(inode.ino(), run.at));
         }
         let sectors = self.sectors(gone.frags);

@@ -67,10 +67,12 @@ impl Replay {
         for level in 0..dinode.ib.len() {
             let span = self.volume.geo.span(level + 1);
             let root = dinode.ib.get(level).copied().unwrap_or_default();
-            if !root.is_hole() && lowest + span > first && self.trim(root, level, lowest, first)? {
-                if let Some(root) = dinode.ib.get_mut(level) {
-                    *root = FragNo::HOLE;
-                }
+            if !root.is_hole()
+                && lowest + span > first
+                && self.trim(root, level, lowest, first)?
+                && let Some(root) = dinode.ib.get_mut(level)
+            {
+                *root = FragNo::HOLE;
             }
             lowest += span;
         }

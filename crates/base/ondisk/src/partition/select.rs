@@ -126,7 +126,7 @@ mod tests {
     #[test]
     fn partition_is_selected_by_number_letter_and_label() {
         let partitions = vec![partition("s1", ""), partition("s1a", ""), partition("p3", "root")];
-        let table = Table { partitions, refused: vec![] };
+        let table = Table { partitions, refused: vec![], is_read: true };
         for (text, index) in [("p1", 0), ("s1", 0), ("s1a", 1), ("p1a", 1), ("s3", 2), ("gpt:root", 2)] {
             assert_eq!(select(&table, &text.parse().expect(text)), Ok(&table.partitions[index]), "{text}");
         }
@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn missing_partition_error_lists_what_there_is() {
         let refused = vec![Refused { name: "s2".into(), reason: "too long".into() }];
-        let table = Table { partitions: vec![partition("s1", "")], refused };
+        let table = Table { partitions: vec![partition("s1", "")], refused, is_read: true };
         let error = select(&table, &Select::Number(2)).expect_err("s2 is refused").to_string();
         assert!(
             error.contains("s1 (4.2BSD, 1024 bytes at 512)") && error.contains("s2 (unusable: too long)"),
@@ -145,7 +145,8 @@ mod tests {
 
     #[test]
     fn label_that_two_partitions_share_is_refused() {
-        let table = Table { partitions: vec![partition("p1", "x"), partition("p2", "x")], refused: vec![] };
+        let partitions = vec![partition("p1", "x"), partition("p2", "x")];
+        let table = Table { partitions, refused: vec![], is_read: true };
         assert!(select(&table, &Select::Label("x".into())).is_err());
     }
 }

@@ -270,11 +270,7 @@ fn root_that_writes_takes_the_capability_and_leaves_set_user_id() {
     let remove = |uid, pid| by(request(1, Opcode::Removexattr as u32, SETUID.0, b"security.capability\0"), uid, pid);
     let nothing =
         |uid, pid| by(request(2, Opcode::Setattr as u32, SETUID.0, abi::SetattrIn::default().as_bytes()), uid, pid);
-    let cleared = |requests: &[Vec<u8>]| {
-        let script = run(false, requests, ServeOptions::default());
-        let set = script.fs.set.borrow().clone();
-        set
-    };
+    let cleared = |requests: &[Vec<u8>]| run(false, requests, ServeOptions::default()).fs.set.borrow().clone();
     assert_eq!(cleared(&[remove(0, 7), nothing(0, 7)]), []);
     let gone = [(SETUID, Some(0o755))];
     assert_eq!(cleared(&[nothing(0, 7)]), gone, "a chown that changes neither");
