@@ -55,7 +55,7 @@ const PROGRAMS: [&str; 2] = ["/usr/bin/mount", "/bin/mount"];
 
 /// The command line of the program mount(8) that has called this one (A3).
 fn caller() -> Option<Vec<OsString>> {
-    let programs: Vec<_> = PROGRAMS.iter().filter_map(|path| identity(path)).collect();
+    let programs: Vec<_> = PROGRAMS.iter().filter_map(identity).collect();
     let mut process = rustix::process::getppid()?.as_raw_nonzero().get();
     for _ in 0..GENERATIONS {
         let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;

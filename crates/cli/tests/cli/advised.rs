@@ -82,8 +82,9 @@ fn who_ends_a_copy_to_the_host_hears_what_is_left() {
     assert!(child.wait().unwrap().success());
     let mut copy = command(["cp", &format!("{image}:/big"), &out]);
     let child = copy.stderr(Stdio::piped()).spawn().unwrap();
+    let rt = ordofs::rt::Rt::real_time();
     while std::fs::metadata(&out).map_or(0, |there| there.len()) == 0 {
-        std::thread::sleep(std::time::Duration::from_millis(1));
+        rt.block_on(rt.sleep(std::time::Duration::from_millis(1)));
     }
     let id = rustix::process::Pid::from_raw(child.id().cast_signed()).unwrap();
     rustix::process::kill_process(id, rustix::process::Signal::INT).unwrap();

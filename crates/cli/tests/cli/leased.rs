@@ -23,6 +23,7 @@ fn foreground(image: &str, place: &Place, options: &str) -> Child {
 }
 
 /// Runs `ordo umount`, which must end.
+#[allow(clippy::disallowed_methods, reason = "the time that a program of its own takes")]
 fn unmounts(place: &Place) -> Output {
     let mut child = command(["umount", &place.0]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let since = Instant::now();

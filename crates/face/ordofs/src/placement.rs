@@ -348,7 +348,7 @@ impl Reader<'_> {
     }
 
     fn check(&self, ino: Ino, at: FragNo, holds_data: impl Fn(&Geometry) -> bool) -> Result<(), OpenError> {
-        if holds_data(&self.g) {
+        if holds_data(self.g) {
             return Ok(());
         }
         let words = Rule::Words("which is no data block");

@@ -21,10 +21,13 @@ const VOLUME: u64 = 16 << 20;
 /// States of one command that are looked at: all, if they are fewer.
 const STATES: usize = 24;
 
+/// Where each write began, and its bytes.
+type Writes = Rc<RefCell<Vec<(u64, Vec<u8>)>>>;
+
 /// A disk that keeps what is written to it.
 struct Noted {
     disk: RamDisk,
-    writes: Rc<RefCell<Vec<(u64, Vec<u8>)>>>,
+    writes: Writes,
 }
 
 impl Disk for Noted {

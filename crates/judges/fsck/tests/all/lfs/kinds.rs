@@ -30,7 +30,8 @@ const OF_THE_LOG: &[Case] = &[
     ("SuperblockUnusable", |b| b.superblock(0, |sb| sb.fields.sboffs[1] = Daddr(110))),
     // In all copies, which nothing but the rule of the format contradicts.
     ("SuperblockUnusable", |b| {
-        for copy in (0..10).filter(|copy| !b.g.sboffs[*copy].is_hole()) {
+        let copies: Vec<_> = (0..10).filter(|copy| !b.g.sboffs[*copy].is_hole()).collect();
+        for copy in copies {
             b.superblock(copy, |sb| sb.fields.sboffs[1] = Daddr(2));
         }
     }),

@@ -9,6 +9,9 @@ use ordo_disk::{RamDisk, SECTOR};
 use ordo_ondisk::Endian::Little;
 use std::collections::BTreeMap;
 
+/// Which sums must be made right when so many bytes at an offset have changed, of all the places of their kind.
+type Sealed<'a> = &'a dyn Fn(u64, u64, &[u64]) -> Vec<Fix>;
+
 /// All of them.
 pub(super) fn structures(ram: &RamDisk) -> Vec<Structure> {
     let image = Image { ram, bytes: ram.to_vec() };
@@ -186,14 +189,7 @@ impl Image<'_> {
     }
 
     /// The sums of a page, of those that lead to it, and of their twins.
-    fn page_and_above(
-        &self,
-        at: u64,
-        pages: &[u64],
-        roots: &[u64],
-        depth: u32,
-        sealed: &dyn Fn(u64, u64, &[u64]) -> Vec<Fix>,
-    ) -> Vec<Fix> {
+    fn page_and_above(&self, at: u64, pages: &[u64], roots: &[u64], depth: u32, sealed: Sealed<'_>) -> Vec<Fix> {
         let (sum, mut fixes) = (self.u32(at), sealed(at, PAGE, pages));
         let carry = |to: u64| Fix::Copy { from: at..at + 4, to };
         for page in pages.iter().copied().filter(|page| depth < 4 && self.u32(page + 8) > 0) {
