@@ -576,6 +576,9 @@ impl Cache {
 
     /// The dirty bufs of a file's blocks from `from` to before `to`.
     pub fn dirty_run(&self, ino: Ino, from: Lbn, to: Lbn) -> Vec<BufRef> {
+        if from >= to {
+            return Vec::new();
+        }
         let inner = self.inner.borrow();
         inner
             .dirty

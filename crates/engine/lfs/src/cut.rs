@@ -85,6 +85,10 @@ impl Lfs {
         let range = from.0.unsigned_abs()..to.0.unsigned_abs();
         // The last block stays: a file ends in one.
         let range = range.start..range.end.min(self.log.g.file_blocks(inode.size()));
+        // Behind the end there is nothing: blocks that a refused allocation had filled there went with the end.
+        if range.is_empty() {
+            return Ok(());
+        }
         let doomed = self.doomed(inode, range.clone()).await?;
         let before = self.log.on_disk.borrow().get(&inode.ino()).map_or(0, |disk| disk.size);
         self.free_range(inode, &doomed, before, range)?;
