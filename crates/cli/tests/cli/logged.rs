@@ -41,6 +41,21 @@ fn records_are_kept_from_command_to_command_and_given_back() {
 }
 
 #[test]
+fn a_volume_that_is_named_as_the_place_of_a_log_stays() {
+    let scratch = Scratch::new();
+    let (image, other) = (scratch.path("a.img"), scratch.path("b.img"));
+    for path in [&image, &other] {
+        ok(ordo(["mkfs", "-q", "--size", "16M", path]));
+    }
+    let before = std::fs::read(&other).unwrap();
+    let there = scratch.path("m");
+    std::fs::create_dir(&there).unwrap();
+    let refused = ordo(["mount", "-o", &format!("scheme=wafs,log={other}"), &image, &there]);
+    assert!(fails(3, refused).contains("is to hold a log, and holds UFS"));
+    assert!(std::fs::read(&other).unwrap() == before);
+}
+
+#[test]
 fn damage_and_what_is_no_log_are_told() {
     let scratch = Scratch::new();
     let (log, empty) = (&scratch.path("log.wafs"), &scratch.path("empty"));

@@ -88,6 +88,14 @@ pub enum OpenError {
         /// The name of what it holds, in brackets; empty if that is unknown.
         what: String,
     },
+    /// A disk that is to hold a log holds something that is none.
+    #[error("{path}: is to hold a log, and holds {what}; name another place, or empty this one first (wipefs)")]
+    NotALog {
+        /// The file or device.
+        path: std::path::PathBuf,
+        /// The name of what it holds.
+        what: &'static str,
+    },
     /// The suffix after the image's name does not name an existing partition.
     #[error("{0}")]
     BadSpec(String),
@@ -225,7 +233,9 @@ impl OpenError {
     pub fn kind(&self) -> ErrorKind {
         match self {
             OpenError::Disk(ordo_disk::OpenError::Io { source, .. }) => source.kind(),
-            OpenError::Exists { .. } | OpenError::Disk(ordo_disk::OpenError::Exists { .. }) => ErrorKind::AlreadyExists,
+            OpenError::Exists { .. }
+            | OpenError::NotALog { .. }
+            | OpenError::Disk(ordo_disk::OpenError::Exists { .. }) => ErrorKind::AlreadyExists,
             OpenError::Disk(ordo_disk::OpenError::Locked { .. }) => ErrorKind::ResourceBusy,
             OpenError::Claim(error) => match &**error {
                 ClaimError::Damaged { .. } => ErrorKind::InvalidData,

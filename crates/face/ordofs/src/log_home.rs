@@ -1,6 +1,6 @@
 //! Where the log of a scheme lies that is not a file of its volume: on a disk, or in a stream of messages.
 
-use crate::{Notice, Notices, OpenError};
+use crate::{ContentsKind as Kind, Notice, Notices, OpenError, contents};
 use ordo_disk::{FileOptions, LogHome};
 use ordo_rt::Rt;
 use std::path::Path;
@@ -21,7 +21,15 @@ pub fn is_stream(location: &Path) -> bool {
 pub fn open_log(rt: &Rt, location: &Path, file: &FileOptions, notices: &Notices) -> Result<LogHome, OpenError> {
     match location.to_str().filter(|_| is_stream(location)) {
         Some(address) => stream(address, notices.clone()),
-        None => Ok(LogHome::Disk(ordo_disk::open(rt, location, file)?)),
+        None => {
+            let disk = ordo_disk::open(rt, location, file)?;
+            // A scheme makes its log where none is: over a volume that somebody named by mistake, too.
+            let found = contents(rt, &disk)?;
+            match found.first().filter(|_| found.iter().all(|one| one.kind != Kind::Log)) {
+                Some(other) => Err(OpenError::NotALog { path: location.into(), what: other.name }),
+                None => Ok(LogHome::Disk(disk)),
+            }
+        }
     }
 }
 

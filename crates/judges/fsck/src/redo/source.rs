@@ -268,6 +268,14 @@ impl Source {
             }
             Source::Blocks { found, last, active, .. } => {
                 if let Some(active) = active {
+                    // The map carries them home before the replay sees where they lead.
+                    let end = active.journal().0.0;
+                    for (at, block) in found.recovered.transactions.iter().flat_map(|one| &one.blocks) {
+                        let len = block.len() as u32;
+                        if at.0.checked_add(len.into()).is_none_or(|last| last > end) {
+                            return Err(NotReplayed::Outside { at: at.0, len });
+                        }
+                    }
                     let all = found.recovered.transactions.iter();
                     active.recovered(found.id, all.map(|one| (one.seq.0, &one.stored[..], &one.revoked[..])));
                 }
