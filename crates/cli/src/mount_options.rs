@@ -204,7 +204,7 @@ impl Wanted {
         if wanted.run_as.is_some() && !wanted.kernel.allow_other {
             return Err(usage("mount option runas: add allow_other, or nobody but that user could use the mount"));
         }
-        wanted.kernel.owner = wanted.run_as;
+        wanted.kernel.gives_up_rights = wanted.run_as.is_some();
         wanted.kernel.read_only = wanted.volume.read_only;
         wanted.kernel.noatime = wanted.volume.noatime;
         Ok(wanted)

@@ -2,25 +2,28 @@
 //!
 //! umount(2) returns when the mount is gone, but the server writes its caches back after that. Therefore the server
 //! has a file in memory (memfd) that it keeps locked as long as it has the image open. `umount` finds it among the open
-//! files of the mount's owner in `/proc`, unmounts, waits for the lock, and reads the result of the last writes. The
+//! files of all processes in `/proc`, unmounts, waits for the lock, and reads the result of the last writes. The
 //! kernel unlocks the file however the server ends. There is no name that others could take, no queue that they could
 //! fill, and nothing that is left behind.
 //!
 //! U1. The lease outlives the open image.
 //! U2. `umount` waits for the server of this mount only. The lease belongs to the mount's owner, as the kernel names
-//!     him in the table of mounts, and the file's owner is as hard to forge as the mount's. The kernel gives the number
-//!     of a mount to the next one while the server of the first still writes: that one's lease says that its mount is
-//!     gone, and of several the newest counts.
+//!     him in the table of mounts, and the file's owner is as hard to forge as the mount's. A mount that root has made
+//!     is root's, and so is its lease, whoever its server runs as: else each process of that user could answer for it.
+//!     The kernel gives the number of a mount to the next one while the server of the first still writes: that one's
+//!     lease says that its mount is gone, and of several the newest counts.
 //! U3. Only a server that has closed the image reports the result. An end without a report means a server that was
 //!     killed, or that failed: what it had not written is lost, and `umount` must not ignore that.
 //! U4. Looking for a lease never waits for anybody.
+//! U5. The server is who can write the lease. Who waits for it has the same file open, to read, and is never taken for
+//!     the server: it would be told to end in the server's place.
 
 use super::table::Mounted;
 use ordo_rt::Rt;
 use rustix::fd::{AsRawFd, OwnedFd};
-use rustix::fs::{FlockOperation, MemfdFlags, Mode, OFlags, fchown, flock, fstat, memfd_create};
+use rustix::fs::{FlockOperation, MemfdFlags, Mode, OFlags, flock, fstat, memfd_create};
 use rustix::io::Errno;
-use rustix::process::{Gid, Pid, PidfdFlags, Signal, Uid, pidfd_open, pidfd_send_signal};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use rustix::time::{ClockId, clock_gettime};
 use std::ffi::OsStr;
 use std::fs::File;
@@ -48,15 +51,11 @@ pub struct Lease {
 }
 
 impl Lease {
-    /// Takes the lease of the mount with number `device` (`major:minor`), which has just been made, for its owner if
-    /// that is not this user.
-    pub(super) fn take(device: &str, owner: Option<(u32, u32)>) -> io::Result<Lease> {
+    /// Takes the lease of the mount with number `device` (`major:minor`), which this user has just made.
+    pub(super) fn take(device: &str) -> io::Result<Lease> {
         let now = clock_gettime(ClockId::Boottime);
         let name = format!("{NAME}:{device}:{:020}.{:09}", now.tv_sec, now.tv_nsec);
         let file = File::from(memfd_create(name, MemfdFlags::CLOEXEC)?);
-        if let Some((user, group)) = owner {
-            fchown(&file, Some(Uid::from_raw(user)), Some(Gid::from_raw(group)))?;
-        }
         flock(&file, FlockOperation::LockExclusive)?;
         // Only now can it be taken for a lease: one that is not locked would mean a server that has ended.
         file.write_all_at(HELD, 0)?;
@@ -115,17 +114,12 @@ impl Waiter {
     /// another user's, whose files only root may see).
     pub(super) fn find(mounted: &Mounted) -> Option<Waiter> {
         let (owner, memory) = (mounted.owner?, MountId::of_memory()?);
-        let wanted = format!("/memfd:{NAME}:{}:", mounted.device);
-        let all = processes_of(owner).flat_map(|process| {
-            let handle = Pid::from_raw(process).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
-            let leases = files_called(process, &wanted, memory);
-            leases.into_iter().map(move |(name, path)| (name, path, process, handle.as_ref().map(OwnedFd::try_clone)))
+        let held = holders(&format!("/memfd:{NAME}:{}:", mounted.device), memory).into_iter().filter_map(|holder| {
+            let file = open_lease(&holder.path, &holder.name, owner)?;
+            Some((holder.name, Waiter { file, process: holder.process, handle: holder.handle }))
         });
-        let held = all.filter_map(|(name, path, process, handle)| {
-            let file = open_lease(&path, &name, owner)?;
-            Some((name, Waiter { file, process, handle: handle.and_then(Result::ok) }))
-        });
-        held.max_by(|(one, _), (other, _)| one.cmp(other)).map(|(_, waiter)| waiter)
+        // Of equal ones the first: a program that the server is about to start has a copy until then.
+        held.reduce(|best, other| if other.0 > best.0 { other } else { best }).map(|(_, waiter)| waiter)
     }
 
     /// Returns when the server has closed the image, or is dead.
@@ -164,28 +158,71 @@ impl Waiter {
     }
 }
 
-/// The processes that run as this user, in one way or another.
-fn processes_of(user: u32) -> impl Iterator<Item = i32> {
-    let all = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    let numbers = all.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-    numbers.filter(move |process| {
-        let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
-        let users = status.lines().find_map(|line| line.strip_prefix("Uid:")).unwrap_or_default();
-        users.split_whitespace().any(|word| word.parse() == Ok(user))
-    })
+/// A process that can write a file in memory.
+#[derive(Debug)]
+struct Holder {
+    process: i32,
+    handle: Option<OwnedFd>,
+    /// What the kernel calls the file, and where it can be opened.
+    name: String,
+    path: PathBuf,
 }
 
-/// The files in memory that a process has open and whose names begin so: what the kernel calls them, and where they can
-/// be opened. A file of a file system may have the same name, and opening it may wait for somebody (U4): files in memory
-/// are on one mount of the kernel's own.
+/// Who can write files in memory whose names begin so (U5).
+fn holders(begin: &str, memory: MountId) -> Vec<Holder> {
+    let all = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let mut processes: Vec<i32> = all.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    processes.sort_unstable();
+    let held = processes.into_iter().flat_map(|process| {
+        let files = files_called(process, begin, memory);
+        // Only for who has any: it may be the number of another process by then, and what is opened is looked at.
+        let handle = if files.is_empty() { None } else { handle_of(process) };
+        files.into_iter().map(move |(name, path)| {
+            let handle = handle.as_ref().and_then(|handle| handle.try_clone().ok());
+            Holder { process, handle, name, path }
+        })
+    });
+    held.collect()
+}
+
+fn handle_of(process: i32) -> Option<OwnedFd> {
+    pidfd_open(Pid::from_raw(process)?, PidfdFlags::empty()).ok()
+}
+
+/// The files in memory that a process can write and whose names begin so. A file of a file system may have the same
+/// name, and opening it may wait for somebody (U4): files in memory are on one mount of the kernel's own.
 fn files_called(process: i32, begin: &str, memory: MountId) -> Vec<(String, PathBuf)> {
     let all = std::fs::read_dir(format!("/proc/{process}/fd")).into_iter().flatten().flatten();
     let named = all.filter_map(|entry| {
         let name = std::fs::read_link(entry.path()).ok()?.to_str()?.to_owned();
-        (name.starts_with(begin) && MountId::of(process, &entry.file_name()) == Some(memory))
-            .then(|| (name, entry.path()))
+        let is_one = name.starts_with(begin) && Descriptor::of(process, &entry.file_name())?.writes(memory);
+        is_one.then(|| (name, entry.path()))
     });
     named.collect()
+}
+
+/// What the kernel says of an open file.
+struct Descriptor(String);
+
+impl Descriptor {
+    fn of(process: i32, fd: &OsStr) -> Option<Descriptor> {
+        std::fs::read_to_string(Path::new(&format!("/proc/{process}/fdinfo")).join(fd)).ok().map(Descriptor)
+    }
+
+    fn field(&self, name: &str) -> Option<&str> {
+        self.0.lines().find_map(|line| line.strip_prefix(name)).map(str::trim)
+    }
+
+    fn mount(&self) -> Option<MountId> {
+        self.field("mnt_id:")?.parse().ok().map(MountId)
+    }
+
+    /// It is a file of this mount, opened to be written.
+    fn writes(&self, mount: MountId) -> bool {
+        let flags = self.field("flags:").and_then(|flags| u32::from_str_radix(flags, 8).ok());
+        let writes = |flags| OFlags::from_bits_retain(flags).intersects(OFlags::WRONLY | OFlags::RDWR);
+        self.mount() == Some(mount) && flags.is_some_and(writes)
+    }
 }
 
 /// The number of the mount on which an open file is.
@@ -193,15 +230,10 @@ fn files_called(process: i32, begin: &str, memory: MountId) -> Vec<(String, Path
 struct MountId(u64);
 
 impl MountId {
-    fn of(process: i32, fd: &OsStr) -> Option<MountId> {
-        let about = std::fs::read_to_string(Path::new(&format!("/proc/{process}/fdinfo")).join(fd)).ok()?;
-        about.lines().find_map(|line| line.strip_prefix("mnt_id:"))?.trim().parse().ok().map(MountId)
-    }
-
     /// That of all files in memory.
     fn of_memory() -> Option<MountId> {
         let file = memfd_create(NAME, MemfdFlags::CLOEXEC).ok()?;
-        MountId::of(std::process::id().cast_signed(), OsStr::new(&file.as_raw_fd().to_string()))
+        Descriptor::of(std::process::id().cast_signed(), OsStr::new(&file.as_raw_fd().to_string()))?.mount()
     }
 }
 
@@ -230,7 +262,7 @@ mod tests {
     fn the_wait_ends_with_the_lease_and_not_before() {
         let mount = mounted("ends");
         assert!(Waiter::find(&mount).is_none());
-        let lease = Lease::take(&mount.device, None).unwrap();
+        let lease = Lease::take(&mount.device).unwrap();
         let waiter = Waiter::find(&mount).unwrap();
         let (done, ended) = mpsc::channel();
         std::thread::spawn(move || done.send(waiter.wait()).unwrap());
@@ -245,22 +277,34 @@ mod tests {
     #[test]
     fn what_failed_is_told_to_all_who_wait_and_silence_is_no_success() {
         let mount = mounted("failed");
-        let lease = Lease::take(&mount.device, None).unwrap();
+        let lease = Lease::take(&mount.device).unwrap();
         let waiters = [(); 2].map(|()| Waiter::find(&mount).unwrap());
         lease.end(Err("no space"));
         for waiter in waiters {
             assert_eq!(waiter.wait(), LastWrites::Failed("no space".into()));
         }
-        let lease = Lease::take(&mount.device, None).unwrap();
+        let lease = Lease::take(&mount.device).unwrap();
         let waiter = Waiter::find(&mount).unwrap();
         drop(lease);
         assert_eq!(waiter.wait(), LastWrites::Unknown);
     }
 
     #[test]
+    fn who_waits_is_never_taken_for_the_server() {
+        let mount = mounted("waits");
+        let lease = Lease::take(&mount.device).unwrap();
+        let waiters = [(); 2].map(|()| Waiter::find(&mount).unwrap());
+        let found = holders(&format!("/memfd:{NAME}:{}:", mount.device), MountId::of_memory().unwrap());
+        let server = format!("/proc/{}/fd/{}", std::process::id(), lease.file.as_raw_fd());
+        assert_eq!(found.iter().map(|holder| &holder.path).collect::<Vec<_>>(), [Path::new(&server)]);
+        lease.end(Ok(()));
+        assert_eq!(waiters.map(Waiter::wait), [LastWrites::Done, LastWrites::Done]);
+    }
+
+    #[test]
     fn a_mount_that_has_got_the_number_of_another_one_has_its_own_lease() {
         let mount = mounted("reused");
-        let (older, newer) = (Lease::take(&mount.device, None).unwrap(), Lease::take(&mount.device, None).unwrap());
+        let (older, newer) = (Lease::take(&mount.device).unwrap(), Lease::take(&mount.device).unwrap());
         let waiter = Waiter::find(&mount).unwrap();
         newer.end(Ok(()));
         assert_eq!(waiter.wait(), LastWrites::Done, "the older one is still held");
@@ -273,13 +317,13 @@ mod tests {
     #[test]
     fn a_lease_of_another_user_than_the_mounts_owner_is_none() {
         let mount = mounted("foreign");
-        let lease = Lease::take(&mount.device, None).unwrap();
+        let lease = Lease::take(&mount.device).unwrap();
         let foreign = Mounted { owner: mount.owner.map(|owner| owner + 1), ..mount.clone() };
         assert!(Waiter::find(&foreign).is_none());
         if rustix::process::geteuid().is_root() {
             let other = rustix::process::Uid::from_raw(1);
             rustix::fs::fchown(&lease.file, Some(other), None).unwrap();
-            assert!(Waiter::find(&mount).is_none(), "a process of the owner has it, and it is not his");
+            assert!(Waiter::find(&mount).is_none(), "it is not his");
         }
         lease.end(Ok(()));
     }

@@ -156,7 +156,7 @@ pub fn mount(dir: &Path, opts: &MountOptions) -> Result<Session, MountError> {
     };
     let mounted = table::mounted_at(&dir).map_err(MountError::Table)?;
     // Without a lease everything works except the wait at the end of `umount`.
-    let lease = mounted.as_ref().and_then(|mounted| Lease::take(&mounted.device, opts.owner).ok());
+    let lease = mounted.as_ref().and_then(|mounted| Lease::take(&mounted.device).ok());
     if let (By::Root, Some(mounted)) = (by, &mounted) {
         // This affects only speed; it is refused where /sys is read-only.
         let _ = std::fs::write(format!("/sys/class/bdi/{}/read_ahead_kb", mounted.device), READ_AHEAD_KIB.to_string());
@@ -216,8 +216,8 @@ fn direct(dir: &Path, opts: &MountOptions) -> Result<OwnedFd, MountError> {
     let mut data = format!(
         "fd={},rootmode=40000,user_id={},group_id={},default_permissions",
         fd.as_raw_fd(),
-        opts.owner.map_or(geteuid().as_raw(), |(user, _)| user),
-        opts.owner.map_or(getegid().as_raw(), |(_, group)| group)
+        geteuid().as_raw(),
+        getegid().as_raw()
     );
     if opts.allow_other {
         data.push_str(",allow_other");
