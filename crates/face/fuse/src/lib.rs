@@ -22,7 +22,7 @@ pub mod transport;
 
 pub use background::{Background, Foreground, background};
 pub use mount::record::{Recording, Taken, record};
-pub use mount::remount::{Remount, remount};
+pub use mount::remount::{AccessTimes, Remount, remount};
 pub use mount::status::{scrub, status};
 pub use mount::sync::sync;
 pub use mount::unmount::{Unmounted, force as force_unmount, unmount};

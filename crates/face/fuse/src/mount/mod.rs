@@ -23,7 +23,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::mount::MountFlags;
 use rustix::process::{getegid, geteuid};
-use std::ffi::CString;
+use std::ffi::{CString, OsString};
 use std::path::{Path, PathBuf};
 
 /// The file system type of our mounts.
@@ -70,6 +70,10 @@ pub enum MountError {
          with rw. If mount -i has made it read-only, mount -i -o remount,rw {0} undoes that"
     )]
     ServedReadOnly(PathBuf),
+    #[error("{0}: {src} is mounted there; name it, or the directory alone (mount -o remount)", src = .1.display())]
+    OtherSource(PathBuf, OsString),
+    #[error("{0}: the mount has the option {1}, which is unknown here and would be lost; use mount -i -o remount")]
+    UnknownFlag(PathBuf, String),
     #[error("{0}: a program has a file open for writing there; close it (fuser -vm {0} lists who is there)")]
     Written(PathBuf),
     #[error("{0}: another program records it")]
