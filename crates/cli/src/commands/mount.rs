@@ -246,6 +246,10 @@ fn serve(
     if let Reason::Failed(gone) = ended.reason {
         messages.tell(Weight::Error, &format!("the kernel's FUSE device failed: {gone:?}"));
     }
+    if ended.reason == Reason::MayNotUnmount {
+        let note = format!("ends, and may not unmount, since it runs as another user: ordo umount {}", dir.display());
+        messages.tell(Weight::Warning, &note);
+    }
     let degraded = mounted.degraded();
     let closed = match ended.reason {
         Reason::GivenUp => None,

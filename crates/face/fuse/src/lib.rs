@@ -27,5 +27,5 @@ pub use mount::status::{scrub, status};
 pub use mount::sync::sync;
 pub use mount::unmount::{Unmounted, force as force_unmount, unmount};
 pub use mount::{Lease, MountError, MountOptions, Session, mount};
-pub use server::{Ended, Reason, SCRUB, STATUS, Scrub, ServeError, ServeOptions, Status, TRACE, serve};
+pub use server::{Ended, Reason, SCRUB, STATUS, Scrub, ServeError, ServeOptions, Status, TRACE, end_signals, serve};
 pub use transport::{Gone, NoUring, TransportChoice};

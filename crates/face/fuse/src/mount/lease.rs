@@ -2,7 +2,7 @@
 //!
 //! umount(2) returns when the mount is gone, but the server writes its caches back after that. Therefore the server
 //! has a file in memory (memfd) that it keeps locked as long as it has the image open. `umount` finds it among the open
-//! files of all processes in `/proc`, unmounts, waits for the lock, and reads the result of the last writes. The
+//! files of processes in `/proc`, unmounts, waits for the lock, and reads the result of the last writes. The
 //! kernel unlocks the file however the server ends. There is no name that others could take, no queue that they could
 //! fill, and nothing that is left behind.
 //!
@@ -14,9 +14,13 @@
 //!     lease says that its mount is gone, and of several the newest counts.
 //! U3. Only a server that has closed the image reports the result. An end without a report means a server that was
 //!     killed, or that failed: what it had not written is lost, and `umount` must not ignore that.
-//! U4. Looking for a lease never waits for anybody.
+//! U4. Looking for a lease never waits for anybody, and who fills his descriptors or starts programs of root's makes
+//!     nobody's search long: a server has all the user numbers of one user, and the lease is among its first
+//!     descriptors. Only for a mount of root's whose server is not found as root's are other users' processes searched.
 //! U5. The server is who can write the lease. Who waits for it has the same file open, to read, and is never taken for
 //!     the server: it would be told to end in the server's place.
+//! U6. The wait is for the last writes, not for a mount that others still have, in another namespace, as long as they
+//!     like: a server that is not told of the end of its mount within some seconds is not waited for.
 
 use super::table::Mounted;
 use ordo_rt::Rt;
@@ -114,7 +118,14 @@ impl Waiter {
     /// another user's, whose files only root may see).
     pub(super) fn find(mounted: &Mounted) -> Option<Waiter> {
         let (owner, memory) = (mounted.owner?, MountId::of_memory()?);
-        let held = holders(&format!("/memfd:{NAME}:{}:", mounted.device), memory).into_iter().filter_map(|holder| {
+        let begin = format!("/memfd:{NAME}:{}:", mounted.device);
+        let found = Waiter::among(processes(|user| user == owner), &begin, owner, memory);
+        // One that has given up root's rights.
+        found.or_else(|| Waiter::among(processes(|user| owner == 0 && user != 0), &begin, owner, memory))
+    }
+
+    fn among(processes: Vec<i32>, begin: &str, owner: u32, memory: MountId) -> Option<Waiter> {
+        let held = holders(processes, begin, memory).into_iter().filter_map(|holder| {
             let file = open_lease(&holder.path, &holder.name, owner)?;
             Some((holder.name, Waiter { file, process: holder.process, handle: holder.handle }))
         });
@@ -122,10 +133,20 @@ impl Waiter {
         held.reduce(|best, other| if other.0 > best.0 { other } else { best }).map(|(_, waiter)| waiter)
     }
 
-    /// Returns when the server has closed the image, or is dead.
-    pub(super) fn wait(self) -> LastWrites {
-        while let Err(Errno::INTR) = flock(&self.file, FlockOperation::LockShared) {}
-        self.report()
+    /// Returns when the server has closed the image, or is dead; `None` if it is not told that the mount is gone (U6).
+    pub(super) fn wait(self) -> Option<LastWrites> {
+        let rt = Rt::real_time();
+        for _ in 0..LEARNS * LOOKS {
+            if flock(&self.file, FlockOperation::NonBlockingLockShared).is_ok() {
+                return Some(self.report());
+            }
+            if !is_held(&self.file) {
+                while let Err(Errno::INTR) = flock(&self.file, FlockOperation::LockShared) {}
+                return Some(self.report());
+            }
+            rt.block_on(rt.sleep(Duration::from_secs(1) / LOOKS));
+        }
+        None
     }
 
     fn report(&self) -> LastWrites {
@@ -138,6 +159,8 @@ impl Waiter {
 /// How often a server that is to give up is told so, and from when on. It has an end of its own that takes a while, and
 /// counts the signals (`server::signals`).
 const TOLD: std::ops::Range<u32> = 6..30;
+/// The seconds in which a server learns that its mount is gone, also on a machine that is busy.
+const LEARNS: u32 = 10;
 /// How often a second the lock is asked for.
 const LOOKS: u32 = 20;
 
@@ -168,11 +191,25 @@ struct Holder {
     path: PathBuf,
 }
 
-/// Who can write files in memory whose names begin so (U5).
-fn holders(begin: &str, memory: MountId) -> Vec<Holder> {
+/// The processes all of whose user numbers are one, and such a one. A program that belongs to root and that another user
+/// has started has both.
+fn processes(wanted: impl Fn(u32) -> bool) -> Vec<i32> {
     let all = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    let mut processes: Vec<i32> = all.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
-    processes.sort_unstable();
+    let numbers = all.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    let of_one = |process: &i32| {
+        let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+        let users = status.lines().find_map(|line| line.strip_prefix("Uid:")).unwrap_or_default();
+        let mut users = users.split_whitespace();
+        let first = users.next();
+        first.and_then(|user| user.parse::<u32>().ok()).is_some_and(&wanted) && users.all(|user| Some(user) == first)
+    };
+    let mut found: Vec<i32> = numbers.filter(of_one).collect();
+    found.sort_unstable();
+    found
+}
+
+/// Of these processes, those that can write files in memory whose names begin so (U5).
+fn holders(processes: Vec<i32>, begin: &str, memory: MountId) -> Vec<Holder> {
     let held = processes.into_iter().flat_map(|process| {
         let files = files_called(process, begin, memory);
         // Only for who has any: it may be the number of another process by then, and what is opened is looked at.
@@ -189,11 +226,14 @@ fn handle_of(process: i32) -> Option<OwnedFd> {
     pidfd_open(Pid::from_raw(process)?, PidfdFlags::empty()).ok()
 }
 
+/// The descriptors of a process that are looked at (U4); the kernel lists the lowest first.
+const FIRST: usize = 256;
+
 /// The files in memory that a process can write and whose names begin so. A file of a file system may have the same
 /// name, and opening it may wait for somebody (U4): files in memory are on one mount of the kernel's own.
 fn files_called(process: i32, begin: &str, memory: MountId) -> Vec<(String, PathBuf)> {
     let all = std::fs::read_dir(format!("/proc/{process}/fd")).into_iter().flatten().flatten();
-    let named = all.filter_map(|entry| {
+    let named = all.take(FIRST).filter_map(|entry| {
         let name = std::fs::read_link(entry.path()).ok()?.to_str()?.to_owned();
         let is_one = name.starts_with(begin) && Descriptor::of(process, &entry.file_name())?.writes(memory);
         is_one.then(|| (name, entry.path()))
@@ -243,9 +283,13 @@ fn open_lease(path: &Path, name: &str, owner: u32) -> Option<File> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
     let own = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).ok()?;
+    (own.to_str() == Some(name) && fstat(&file).ok()?.st_uid == owner && is_held(&file)).then_some(file)
+}
+
+/// The mount is there, as far as the server knows.
+fn is_held(file: &File) -> bool {
     let mut state = [0; HELD.len()];
-    let is_held = file.read_exact_at(&mut state, 0).is_ok() && state == HELD;
-    (own.to_str() == Some(name) && fstat(&file).ok()?.st_uid == owner && is_held).then_some(file)
+    file.read_exact_at(&mut state, 0).is_ok() && state == HELD
 }
 
 #[cfg(test)]
@@ -270,7 +314,7 @@ mod tests {
         lease.is_unmounted();
         assert!(ended.recv_timeout(Duration::from_millis(50)).is_err(), "the image is still open");
         lease.end(Ok(()));
-        assert_eq!(ended.recv().unwrap(), LastWrites::Done);
+        assert_eq!(ended.recv().unwrap(), Some(LastWrites::Done));
         assert!(Waiter::find(&mount).is_none());
     }
 
@@ -281,12 +325,20 @@ mod tests {
         let waiters = [(); 2].map(|()| Waiter::find(&mount).unwrap());
         lease.end(Err("no space"));
         for waiter in waiters {
-            assert_eq!(waiter.wait(), LastWrites::Failed("no space".into()));
+            assert_eq!(waiter.wait(), Some(LastWrites::Failed("no space".into())));
         }
         let lease = Lease::take(&mount.device).unwrap();
         let waiter = Waiter::find(&mount).unwrap();
         drop(lease);
-        assert_eq!(waiter.wait(), LastWrites::Unknown);
+        assert_eq!(waiter.wait(), Some(LastWrites::Unknown));
+    }
+
+    #[test]
+    fn a_server_that_still_has_its_mount_is_not_waited_for() {
+        let mount = mounted("elsewhere");
+        let lease = Lease::take(&mount.device).unwrap();
+        assert_eq!(Waiter::find(&mount).unwrap().wait(), None);
+        lease.end(Ok(()));
     }
 
     #[test]
@@ -294,11 +346,12 @@ mod tests {
         let mount = mounted("waits");
         let lease = Lease::take(&mount.device).unwrap();
         let waiters = [(); 2].map(|()| Waiter::find(&mount).unwrap());
-        let found = holders(&format!("/memfd:{NAME}:{}:", mount.device), MountId::of_memory().unwrap());
+        let own = vec![std::process::id().cast_signed()];
+        let found = holders(own, &format!("/memfd:{NAME}:{}:", mount.device), MountId::of_memory().unwrap());
         let server = format!("/proc/{}/fd/{}", std::process::id(), lease.file.as_raw_fd());
         assert_eq!(found.iter().map(|holder| &holder.path).collect::<Vec<_>>(), [Path::new(&server)]);
         lease.end(Ok(()));
-        assert_eq!(waiters.map(Waiter::wait), [LastWrites::Done, LastWrites::Done]);
+        assert_eq!(waiters.map(Waiter::wait), [(); 2].map(|()| Some(LastWrites::Done)));
     }
 
     #[test]
@@ -307,7 +360,7 @@ mod tests {
         let (older, newer) = (Lease::take(&mount.device).unwrap(), Lease::take(&mount.device).unwrap());
         let waiter = Waiter::find(&mount).unwrap();
         newer.end(Ok(()));
-        assert_eq!(waiter.wait(), LastWrites::Done, "the older one is still held");
+        assert_eq!(waiter.wait(), Some(LastWrites::Done), "the older one is still held");
         assert!(Waiter::find(&mount).is_some());
         older.is_unmounted();
         assert!(Waiter::find(&mount).is_none(), "the server of this mount is dead, and the other one not waited for");

@@ -70,6 +70,8 @@ pub enum MountError {
          with rw. If mount -i has made it read-only, mount -i -o remount,rw {0} undoes that"
     )]
     ServedReadOnly(PathBuf),
+    #[error("{0}: it is read-only now; what was written before is durable after its user has run ordo sync {0}")]
+    NotDurable(PathBuf),
     #[error("{0}: {src} is mounted there; name it, or the directory alone (mount -o remount)", src = .1.display())]
     OtherSource(PathBuf, OsString),
     #[error("{0}: the mount has the option {1}, which is unknown here and would be lost; use mount -i -o remount")]
@@ -128,7 +130,8 @@ pub(crate) struct Guard(MountPoint);
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        unmount::detach(&self.0);
+        // If it fails, the mount stays, and answers with errors; `umount` says so.
+        let _ = unmount::detach(&self.0);
     }
 }
 

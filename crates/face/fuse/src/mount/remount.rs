@@ -123,7 +123,11 @@ pub fn remount(source: &Path, dir: &Path, change: &Remount) -> Result<Vec<&'stat
         errno => MountError::System { doing: "remounting", path: dir.into(), errno },
     })?;
     if change.read_only == Some(true) {
-        sync(dir)?;
+        sync(dir).map_err(|error| match error {
+            // The kernel lets nobody but the mounter in, not even root.
+            MountError::Permission(dir) => MountError::NotDurable(dir),
+            error => error,
+        })?;
     }
     Ok(change.impossible(&mounted))
 }
