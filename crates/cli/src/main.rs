@@ -48,6 +48,7 @@ mod place;
 #[cfg(feature = "laboratory")]
 mod plain;
 mod progress;
+mod remount_options;
 mod rescue;
 #[cfg(feature = "laboratory")]
 mod responses;

@@ -3,7 +3,7 @@
 use crate::image::kept;
 use crate::out::usage;
 use crate::size;
-use ordo_fuse::{Remount, TransportChoice};
+use ordo_fuse::TransportChoice;
 use ordofs::{LOG_SCHEME, Limits, MountOptions, QuotaLimits, schemes};
 use rustix::process::{Resource, getrlimit};
 use std::ffi::{OsStr, OsString};
@@ -204,7 +204,7 @@ impl Wanted {
         if wanted.run_as.is_some() && !wanted.kernel.allow_other {
             return Err(usage("mount option runas: add allow_other, or nobody but that user could use the mount"));
         }
-        wanted.kernel.owner = wanted.run_as;
+        wanted.kernel.gives_up_rights = wanted.run_as.is_some();
         wanted.kernel.read_only = wanted.volume.read_only;
         wanted.kernel.noatime = wanted.volume.noatime;
         Ok(wanted)
@@ -329,26 +329,6 @@ fn run_as(value: &str) -> Result<(u32, u32), String> {
     Ok((found.uid.as_raw(), found.gid.as_raw()))
 }
 
-/// What `remount` in option lists asks for; `None` without it. The rest of a line of fstab comes with it, and says how
-/// the server was started: only what a mount can change is looked at.
-pub(crate) fn remount<'a>(lists: impl IntoIterator<Item = &'a OsStr>) -> Option<Remount> {
-    let (mut change, mut is_one) = (Remount::default(), false);
-    for list in lists {
-        for option in list.to_string_lossy().split(',') {
-            match option {
-                "remount" => is_one = true,
-                "ro" | "rw" => change.read_only = Some(option == "ro"),
-                "suid" | "nosuid" => change.nosuid = Some(option == "nosuid"),
-                "dev" | "nodev" => change.nodev = Some(option == "nodev"),
-                "exec" | "noexec" => change.noexec = Some(option == "noexec"),
-                "atime" | "noatime" => change.noatime = Some(option == "noatime"),
-                _ => {}
-            }
-        }
-    }
-    is_one.then_some(change)
-}
-
 fn unknown(name: &str, option: &str) -> String {
     if ["readonly", "read-only", "read_only"].contains(&name) {
         return format!("unknown mount option {option:?}; write ro");
@@ -410,15 +390,6 @@ mod tests {
                 }),
             }
         }
-    }
-
-    #[test]
-    fn a_remount_is_known_among_the_options_of_its_line() {
-        let of = |list| remount([OsStr::new(list)]);
-        assert_eq!(of("ro,nosuid,scheme=sync"), None);
-        let change = of("rw,nosuid,scheme=sync,user_id=0,remount").unwrap();
-        assert_eq!(change, Remount { read_only: Some(false), nosuid: Some(true), ..Remount::default() });
-        assert_eq!(of("ro,remount,rw,ro").unwrap().read_only, Some(true));
     }
 
     #[test]

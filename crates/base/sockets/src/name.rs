@@ -1,7 +1,7 @@
 //! The file of a Unix socket: how it comes, makes way, and goes (sockets-1, sockets-2).
 
 use rustix::fd::OwnedFd;
-use rustix::fs::{FlockOperation, Mode, OFlags, fchmod, flock};
+use rustix::fs::{FlockOperation, Mode, OFlags, fchmod, flock, fstat};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, connect, listen, socket_with};
 use rustix::process::geteuid;
@@ -9,7 +9,6 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 /// Clients that wait to be accepted; the system has a limit of its own.
@@ -54,7 +53,10 @@ pub(crate) fn bind_file(path: &Path) -> io::Result<(UnixListener, Name)> {
     match bind(&socket, &place) {
         Err(Errno::ADDRINUSE) => {
             abandoned(path)?;
-            make_way(path, &turn.ok_or_else(|| in_use("another process is about to listen in this directory"))?)?;
+            match &turn {
+                Ok(turn) => make_way(path, turn)?,
+                Err(why) => return Err(io::Error::new(why.kind(), why.to_string())),
+            }
             bind(&socket, &place)?;
         }
         outcome => outcome?,
@@ -72,32 +74,80 @@ fn in_use(why: &str) -> io::Error {
 const ASKS: u32 = 50;
 const BETWEEN: Duration = Duration::from_millis(20);
 
-/// One server at a time listens in a directory: between bind(2) and listen(2) a socket looks abandoned, and a second
-/// server would remove it. A lock of the directory, with this.
-struct Turn(#[allow(dead_code)] OwnedFd);
+/// One server at a time listens at a name: between bind(2) and listen(2) a socket looks abandoned, and a second server
+/// would remove it. It is a locked directory beside the socket, which this user alone can open: a lock that others can
+/// take, as that of the directory above, would let them keep the server away.
+struct Turn {
+    room: PathBuf,
+    /// Unlocked with this.
+    #[allow(dead_code)]
+    lock: OwnedFd,
+}
 
 impl Turn {
-    /// `None`: others may hold the lock of a directory that they can read, and are not waited for.
-    fn take(path: &Path) -> Option<Turn> {
-        let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let dir = rustix::fs::open(dir, flags, Mode::empty()).ok()?;
+    fn take(path: &Path) -> io::Result<Turn> {
+        let mut name = std::ffi::OsString::from(".");
+        name.push(path.file_name().unwrap_or_default());
+        name.push(".turn");
+        let room = path.with_file_name(name);
         for _ in 0..ASKS {
-            if flock(&dir, FlockOperation::NonBlockingLockExclusive).is_ok() {
-                return Some(Turn(dir));
+            if let Some(lock) = locked(&room)? {
+                return Ok(Turn { room, lock });
             }
             std::thread::sleep(BETWEEN);
         }
-        None
+        Err(in_use("another process is about to listen there"))
+    }
+
+    /// A name in the room that is free; what an earlier server could not put back is still there.
+    fn free_name(&self) -> PathBuf {
+        let mut names = (0..).map(|n: u64| self.room.join(n.to_string()));
+        // There are more numbers than files.
+        names.find(|name| name.symlink_metadata().is_err()).unwrap_or_default()
     }
 }
 
+impl Drop for Turn {
+    fn drop(&mut self) {
+        // What could not be put back stays in it.
+        let _ = std::fs::remove_dir(&self.room);
+    }
+}
+
+/// The lock of a directory of this user alone, which is made if it is missing; `None` if another process has it.
+fn locked(room: &Path) -> io::Result<Option<OwnedFd>> {
+    match std::fs::DirBuilder::new().mode(0o700).create(room) {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
+    }
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let lock = match rustix::fs::open(room, flags, Mode::empty()) {
+        // Its server has ended.
+        Err(Errno::NOENT) => return Ok(None),
+        opened => opened.map_err(|errno| not_ours(room, errno.kind()))?,
+    };
+    let about = fstat(&lock)?;
+    if about.st_uid != geteuid().as_raw() || about.st_mode & 0o077 != 0 {
+        return Err(not_ours(room, ErrorKind::AddrInUse));
+    }
+    if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
+        return Ok(None);
+    }
+    // Its server may have ended, and removed it, before it was locked here.
+    let is_there = Identity::of(room).ok() == Some(Identity { device: about.st_dev, ino: about.st_ino });
+    Ok(is_there.then_some(lock))
+}
+
+fn not_ours(room: &Path, kind: ErrorKind) -> io::Error {
+    let why = "is not a directory of this user alone; remove it, or choose another name for the socket";
+    io::Error::new(kind, format!("{} {why}", room.display()))
+}
+
 /// Removes the file at `path` if it is an abandoned socket of this user, which has the turn.
-fn make_way(path: &Path, _: &Turn) -> io::Result<()> {
+fn make_way(path: &Path, turn: &Turn) -> io::Result<()> {
     let seen = abandoned(path)?;
     // It is looked at again where nobody else can change it: something else may have taken its place meanwhile.
-    let room = room_beside(path)?;
-    let aside = room.0.join("socket");
+    let aside = turn.free_name();
     std::fs::rename(path, &aside)?;
     if Identity::of(&aside)? == seen {
         return std::fs::remove_file(&aside);
@@ -122,24 +172,4 @@ fn abandoned(path: &Path) -> io::Result<Identity> {
         Err(Errno::CONNREFUSED) => Ok(Identity { device: file.dev(), ino: file.ino() }),
         _ => Err(in_use("another process listens there")),
     }
-}
-
-/// A directory of this user alone beside `path`, removed with this if it is empty.
-struct Room(PathBuf);
-
-impl Drop for Room {
-    fn drop(&mut self) {
-        // What could not be put back stays in it.
-        let _ = std::fs::remove_dir(&self.0);
-    }
-}
-
-fn room_beside(path: &Path) -> io::Result<Room> {
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    let mut name = std::ffi::OsString::from(".");
-    name.push(path.file_name().unwrap_or_default());
-    name.push(format!(".{}.{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed)));
-    let room = path.with_file_name(name);
-    std::fs::DirBuilder::new().mode(0o700).create(&room)?;
-    Ok(Room(room))
 }

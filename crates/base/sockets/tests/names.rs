@@ -52,6 +52,31 @@ fn an_abandoned_socket_makes_way_and_ours_goes_with_its_server_only() {
 }
 
 #[test]
+fn nobody_else_keeps_a_server_from_its_own_abandoned_socket() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("socket");
+    drop(UnixListener::bind(&path).unwrap());
+    // As far as anybody comes who may read the directory.
+    let theirs = std::fs::File::open(dir.path()).unwrap();
+    rustix::fs::flock(&theirs, rustix::fs::FlockOperation::LockExclusive).unwrap();
+    drop(bind(&path).unwrap());
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+    // What a server that was killed has left of its turn is no obstacle, and what it has kept there stays.
+    let room = dir.path().join(".socket.turn");
+    std::fs::create_dir(&room).unwrap();
+    std::fs::set_permissions(&room, std::fs::Permissions::from_mode(0o700)).unwrap();
+    std::fs::write(room.join("0"), "thesis").unwrap();
+    drop(UnixListener::bind(&path).unwrap());
+    drop(bind(&path).unwrap());
+    assert_eq!(std::fs::read_to_string(room.join("0")).unwrap(), "thesis");
+    // One that others can open, and lock, is not used.
+    std::fs::set_permissions(&room, std::fs::Permissions::from_mode(0o755)).unwrap();
+    drop(bind(&path).unwrap());
+    drop(UnixListener::bind(&path).unwrap());
+    assert!(bind(&path).unwrap_err().to_string().contains("choose another name for the socket"));
+}
+
+#[test]
 fn of_servers_that_start_together_one_listens_and_is_reachable() {
     let dir = tempfile::tempdir().unwrap();
     for round in 0..100 {

@@ -3,8 +3,9 @@
 use crate::asked;
 use crate::image::{self, Start};
 use crate::messages::Messages;
-use crate::mount_options::{Wanted, remount};
-use crate::out::{Outcome, Status, describe, usage};
+use crate::mount_options::Wanted;
+use crate::out::{Outcome, Status, describe, say, usage};
+use crate::remount_options::remount;
 use crate::text;
 use anyhow::{Context, anyhow};
 use ordo_fuse::{Background, Ended, Foreground, Reason, ServeOptions};
@@ -119,9 +120,12 @@ pub(crate) struct Args {
 
 /// Mounts, and serves the mount in this process or in a background process.
 pub(crate) fn run(args: &Args) -> Outcome {
-    if let Some(change) = remount(args.options.iter().map(OsString::as_os_str)) {
+    if let Some(change) = remount(args.options.iter().map(OsString::as_os_str), args.sloppy)? {
         if !args.fake {
-            ordo_fuse::remount(&args.dir, &change)?;
+            for word in ordo_fuse::remount(&args.image, &args.dir, &change)? {
+                let dir = args.dir.display();
+                say(&format!("{dir}: {word} was not changed: only unmounting it and mounting it again does that"));
+            }
         }
         return Ok(Status::DONE);
     }
@@ -131,7 +135,8 @@ pub(crate) fn run(args: &Args) -> Outcome {
         false => args.image.clone(),
     };
     let mut wanted = Wanted::parse(source.as_os_str(), args.options.iter().map(OsString::as_os_str), args.sloppy)?;
-    wanted.trust_as_asked(&asked::lists(&args.dir.canonicalize().unwrap_or_else(|_| args.dir.clone())));
+    let dir = args.dir.canonicalize().unwrap_or_else(|_| args.dir.clone());
+    wanted.trust_as_asked(&asked::lists(&args.image, &dir));
     // Checked before the volume is marked as in use.
     wanted.transport.available()?;
     let start =
@@ -240,6 +245,10 @@ fn serve(
     };
     if let Reason::Failed(gone) = ended.reason {
         messages.tell(Weight::Error, &format!("the kernel's FUSE device failed: {gone:?}"));
+    }
+    if ended.reason == Reason::MayNotUnmount {
+        let note = format!("ends, and may not unmount, since it runs as another user: ordo umount {}", dir.display());
+        messages.tell(Weight::Warning, &note);
     }
     let degraded = mounted.degraded();
     let closed = match ended.reason {

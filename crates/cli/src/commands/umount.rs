@@ -1,8 +1,13 @@
 //! `ordo umount`
 
+use super::info::mounted_on;
 use crate::out::{Outcome, Status, say};
 use ordo_fuse::Unmounted;
-use std::path::PathBuf;
+use ordo_fuse::mount::table;
+use ordofs::disk::FileOptions;
+use ordofs::rt::Rt;
+use ordofs::{Found, ImageSpec, locate};
+use std::path::{Path, PathBuf};
 
 /// Unmounts a volume: writes everything, marks it clean
 ///
@@ -25,6 +30,7 @@ pub(crate) struct Args {
 /// Unmounts, and waits for the server.
 pub(crate) fn run(args: &Args) -> Outcome {
     let dir = args.dir.display();
+    let before = table::absolute(&args.dir).and_then(|dir| table::mounted_at(&dir)).ok().flatten();
     let unmounted = match args.force {
         true => ordo_fuse::force_unmount(&args.dir)?,
         false => ordo_fuse::unmount(&args.dir, args.lazy)?,
@@ -41,6 +47,9 @@ pub(crate) fn run(args: &Args) -> Outcome {
             say(&format!("{dir}: unmounted, but not everything could be written: {why}"));
             return Ok(Status::NO);
         }
+        Unmounted::Died if before.is_some_and(|mounted| nothing_is_lost(&mounted)) => {
+            say(&format!("{dir}: unmounted; the server had ended before, and nothing is lost"));
+        }
         Unmounted::Died => {
             say(&format!(
                 "{dir}: unmounted; the server had died before, and what it had not written is lost; \
@@ -50,7 +59,10 @@ pub(crate) fn run(args: &Args) -> Outcome {
         }
         Unmounted::StillUsed if args.lazy => {}
         Unmounted::StillUsed => {
-            say(&format!("{dir}: unmounted here, but still in use elsewhere; wait before you move the image"));
+            say(&format!(
+                "{dir}: unmounted here, but still in use elsewhere: by a program that is in it, or in another mount \
+                 namespace (grep -l {dir} /proc/*/mountinfo); wait before you move the image"
+            ));
         }
         Unmounted::Unseen => {
             say(&format!(
@@ -60,4 +72,20 @@ pub(crate) fn run(args: &Args) -> Outcome {
         }
     }
     Ok(Status::DONE)
+}
+
+/// What a mount whose server is gone was of has nothing more to be written: it could not be written, or its volume was
+/// closed in order. That the volume says that it was mounted there shows that it is the one, wherever in the image it
+/// is.
+fn nothing_is_lost(mounted: &table::Mounted) -> bool {
+    mounted.read_only || closed_at(Path::new(&mounted.source), &mounted.dir).unwrap_or(false)
+}
+
+fn closed_at(image: &Path, dir: &Path) -> anyhow::Result<bool> {
+    let options = FileOptions { read_only: true, ..FileOptions::default() };
+    let (is_clean, was_at) = match &locate(&Rt::real_time(), &ImageSpec::parse(image)?, options)?.found {
+        Found::Ufs(found) => (found.superblock.is_clean(), found.superblock.last_mount_point()),
+        Found::Lfs(found) => (found.superblock.is_clean(), mounted_on(&found.superblock)),
+    };
+    Ok(is_clean && dir.to_str() == Some(&*was_at))
 }

@@ -189,18 +189,33 @@ fn words_that_mount_does_not_pass_on_are_obeyed_if_it_was_asked_for_them() {
         return;
     }
     let scratch = Scratch::new();
-    let (image, place, helper) = (scratch.volume(), Place::new(&scratch), scratch.path("mount.fuse.ordo"));
-    symlink(env!("CARGO_BIN_EXE_ordo"), &helper).unwrap();
-    // A program that is called as mount(8) is, and calls the helper as mount(8) does.
-    let script = format!("{helper} {image} {} -o rw; exit $?", place.0);
-    for (asked, trusted) in [("suid,dev", true), ("defaults", false), ("suid,nosuid,dev,nodev", false)] {
-        let mount = Command::new("sh").arg0("mount").args(["-c", &script, "-o", asked]).output().unwrap();
-        assert!(mount.status.success(), "{mount:?}");
-        let table = fs::read_to_string("/proc/self/mounts").unwrap();
-        let line = table.lines().find(|line| line.contains(&place.0)).unwrap();
-        assert_eq!(!line.contains("nosuid") && !line.contains("nodev"), trusted, "{asked}: {line}");
-        ok(unmounts(&place));
-    }
+    let (image, place, tools) = (scratch.volume(), Place::new(&scratch), scratch.path("sbin"));
+    fs::create_dir(&tools).unwrap();
+    let ordo = env!("CARGO_BIN_EXE_ordo");
+    symlink(ordo, format!("{tools}/mount.fuse.ordo")).unwrap();
+    // Where mount(8) looks for its helpers, as only the shell and what it starts see it.
+    let hide = format!("/usr/bin/mount --bind {tools} /usr/sbin");
+    let show = format!("grep -F {} /proc/self/mounts && {ordo} umount {}", place.0, place.0);
+    let trusts = |mount: &str| {
+        let script = format!("{hide} && {mount} && {show}");
+        let shown = ok(Command::new("unshare").args(["-m", "sh", "-c", &script]).output().unwrap());
+        assert!(shown.contains("fuse.ordo"), "{shown}");
+        !shown.contains("nosuid") && !shown.contains("nodev")
+    };
+    let with = |options: &str| format!("/usr/bin/mount -t fuse.ordo -o {options} {image} {}", place.0);
+    assert!(trusts(&with("suid,dev")));
+    assert!(!trusts(&with("defaults")) && !trusts(&with("suid,nosuid,dev,nodev")));
+    // A line of fstab is that of its source, too.
+    let (fstab, other) = (scratch.path("fstab"), scratch.path("other.img"));
+    fs::copy(&image, &other).unwrap();
+    let lines = format!("{image} {} fuse.ordo suid,dev 0 0\n{other} {} fuse.ordo noauto 0 0\n", place.0, place.0);
+    fs::write(&fstab, lines).unwrap();
+    assert!(trusts(&format!("/usr/bin/mount -T {fstab} {image}")));
+    assert!(!trusts(&format!("/usr/bin/mount -T {fstab} {other}")));
+    // Who only calls himself mount is not believed.
+    let script = format!("{tools}/mount.fuse.ordo {image} {} -o rw && {show}", place.0);
+    let called = Command::new("sh").arg0("mount").args(["-c", &script, "-o", "suid,dev"]).output().unwrap();
+    assert!(ok(called).contains("nosuid,nodev"));
 }
 
 #[test]
@@ -238,4 +253,124 @@ fn a_server_that_gives_up_its_rights_serves_and_ends_as_any_other() {
     ok(unmounts(&place));
     assert!(server.wait().unwrap().success());
     assert_eq!(ok(ordo(["cat", &format!("{image}:/file")])), "root's");
+}
+
+#[test]
+fn a_server_that_may_not_unmount_ends_by_one_signal_and_nothing_is_lost() {
+    if !can_mount() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let (image, place) = (scratch.volume(), Place::new(&scratch));
+    let mut server = foreground(&image, &place, "allow_other,runas=65534:65534,commit=3600");
+    fs::write(place.at("file"), "kept").unwrap();
+    kill_process(Pid::from_child(&server), Signal::TERM).unwrap();
+    assert!(server.wait().unwrap().success());
+    assert!(fs::read_dir(&place.0).is_err());
+    let unmounted = unmounts(&place);
+    assert!(String::from_utf8_lossy(&unmounted.stderr).contains("nothing is lost"), "{unmounted:?}");
+    ok(unmounted);
+    assert!(!is_mounted(&place.0));
+    assert_eq!(ok(ordo(["cat", &format!("{image}:/file")])), "kept");
+    // A server that was killed is another matter.
+    let mut server = foreground(&image, &place, "allow_other,runas=65534:65534");
+    fs::write(place.at("file"), "lost").unwrap();
+    server.kill().unwrap();
+    server.wait().unwrap();
+    assert!(fails(1, unmounts(&place)).contains("is lost; run ordo fsck"));
+}
+
+#[test]
+fn umount_f_tells_the_server_to_end_and_no_one_who_waits_for_it() {
+    if !can_mount() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let (image, place) = (scratch.volume(), Place::new(&scratch));
+    let mut server = foreground(&image, &place, "rw");
+    kill_process(Pid::from_child(&server), Signal::STOP).unwrap();
+    // As `umount` has it open while it waits.
+    let files = fs::read_dir(format!("/proc/{}/fd", server.id())).unwrap().map(|file| file.unwrap().path());
+    let is_lease = |file: &std::path::PathBuf| {
+        fs::read_link(file).is_ok_and(|name| name.to_string_lossy().starts_with("/memfd:ordo-lease:"))
+    };
+    let lease = files.filter(is_lease).next().unwrap();
+    let mut waits = Command::new("sleep").arg("1000").stdin(fs::File::open(lease).unwrap()).spawn().unwrap();
+    let forced = command(["umount", "-f", &place.0]).stderr(Stdio::piped()).spawn().unwrap();
+    let told = || {
+        let status = fs::read_to_string(format!("/proc/{}/status", server.id())).unwrap();
+        let pending = status.lines().find_map(|line| line.strip_prefix("ShdPnd:")).unwrap().trim().to_owned();
+        u64::from_str_radix(&pending, 16).unwrap() & 1 << (Signal::TERM.as_raw() - 1) != 0
+    };
+    for _ in 0..AGES.as_millis() / 20 {
+        if told() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert!(told(), "the server was not told to end");
+    assert!(waits.try_wait().unwrap().is_none(), "somebody else was told to end");
+    kill_process(Pid::from_child(&server), Signal::CONT).unwrap();
+    ok(forced.wait_with_output().unwrap());
+    assert!(server.wait().unwrap().success());
+    waits.kill().unwrap();
+    waits.wait().unwrap();
+}
+
+#[test]
+fn umount_does_not_wait_for_a_mount_that_is_still_in_another_namespace() {
+    if !can_mount() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let (image, place) = (scratch.volume(), Place::new(&scratch));
+    let mut server = foreground(&image, &place, "rw");
+    let mut elsewhere = Command::new("unshare").args(["-m", "cat"]).stdin(Stdio::piped()).spawn().unwrap();
+    let has_it = |process: u32| {
+        let own = fs::read_link("/proc/self/ns/mnt").unwrap();
+        fs::read_link(format!("/proc/{process}/ns/mnt")).is_ok_and(|namespace| namespace != own)
+    };
+    while !has_it(elsewhere.id()) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let unmounted = unmounts(&place);
+    assert!(String::from_utf8_lossy(&unmounted.stderr).contains("in use elsewhere"), "{unmounted:?}");
+    drop(elsewhere.stdin.take());
+    elsewhere.wait().unwrap();
+    assert!(server.wait().unwrap().success());
+}
+
+/// What a process of the user as whom a server runs can make: a newer lease of the same mount.
+const IMPOSTOR: &str = r#"
+import fcntl, os, sys
+fd = os.memfd_create("ordo-lease:%s:%020d.%09d" % (sys.argv[1], 10**19, 0))
+fcntl.flock(fd, fcntl.LOCK_EX)
+os.write(fd, b"held\nnot the server's words")
+print("ready", flush=True)
+sys.stdin.read()
+"#;
+
+#[test]
+fn no_process_of_the_servers_user_answers_for_it() {
+    let (python, setpriv) = ("/usr/bin/python3", "/usr/bin/setpriv");
+    if !can_mount() || ![python, setpriv].iter().all(|tool| fs::exists(tool).unwrap()) {
+        eprintln!("skipped: needs python3 and setpriv");
+        return;
+    }
+    let scratch = Scratch::new();
+    let (image, place) = (scratch.volume(), Place::new(&scratch));
+    let mut server = foreground(&image, &place, "allow_other,runas=65534:65534");
+    let dev = fs::metadata(&place.0).unwrap().dev();
+    let number = format!("{}:{}", rustix::fs::major(dev), rustix::fs::minor(dev));
+    let mut impostor = Command::new(setpriv);
+    impostor.args(["--reuid", "65534", "--regid", "65534", "--clear-groups", python, "-c", IMPOSTOR, &number]);
+    let mut impostor = impostor.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(impostor.stdout.as_mut().unwrap()), &mut line).unwrap();
+    assert_eq!(line, "ready\n");
+    fs::write(place.at("x"), "x").unwrap();
+    ok(unmounts(&place));
+    assert!(server.wait().unwrap().success());
+    impostor.kill().unwrap();
+    impostor.wait().unwrap();
 }

@@ -514,6 +514,18 @@ fn a_handle_is_of_its_volume_also_where_volumes_have_no_number() {
     let server = Server::start(&one, &[]);
     assert_eq!(server.client().write(&file, 0, b"x", stable_how::FILE_SYNC).map(drop), Ok(()));
     server.stop();
+    // A volume that says that it is another one is not believed, though the same secret is used for both.
+    let (image, twin) = (scratch.volume(), scratch.path("twin.img"));
+    std::fs::copy(&image, &twin).unwrap();
+    let server = Server::start(&image, &[]);
+    std::os::unix::fs::symlink(format!("{image}.key"), format!("{twin}.key")).unwrap();
+    let twins = Server::start(&twin, &[]);
+    let root = twins.client().root();
+    assert!(twins.client().attributes(&root).is_ok());
+    assert_eq!(server.client().attributes(&root).map(drop), Err(nfsstat3::NFS3ERR_STALE));
+    server.stop();
+    twins.stop();
+    std::fs::remove_file(&image).unwrap();
     // A snapshot has the inodes of its volume, and other contents.
     let image = scratch.volume();
     ok(ordo(["snapshot", &format!("{image}:/.snap/then")]));

@@ -22,10 +22,10 @@ pub mod transport;
 
 pub use background::{Background, Foreground, background};
 pub use mount::record::{Recording, Taken, record};
-pub use mount::remount::{Remount, remount};
+pub use mount::remount::{AccessTimes, Remount, remount};
 pub use mount::status::{scrub, status};
 pub use mount::sync::sync;
 pub use mount::unmount::{Unmounted, force as force_unmount, unmount};
 pub use mount::{Lease, MountError, MountOptions, Session, mount};
-pub use server::{Ended, Reason, SCRUB, STATUS, Scrub, ServeError, ServeOptions, Status, TRACE, serve};
+pub use server::{Ended, Reason, SCRUB, STATUS, Scrub, ServeError, ServeOptions, Status, TRACE, end_signals, serve};
 pub use transport::{Gone, NoUring, TransportChoice};

@@ -25,6 +25,14 @@ impl Key {
         Key(bytes)
     }
 
+    /// The key for the volume at this place. A volume says itself which it is, and whoever has written its bytes may let
+    /// it say that it is another one; a server that sealed its handles with the same key would make handles of that
+    /// other one for him. What is hashed here begins otherwise than what is sealed.
+    #[must_use]
+    pub fn of_place(&self, place: &[u8]) -> Key {
+        Key(Sha256::new().chain_update(self.0).chain_update(b"place").chain_update(place).finalize().into())
+    }
+
     /// What nobody without the key can make for `says`. All handles are equally long, so that a hash with the key in
     /// front is one: none can be continued into another.
     fn seal(&self, says: &[u8]) -> [u8; SEAL] {
@@ -101,6 +109,12 @@ mod tests {
         assert_eq!(file(&key, 77, &made.data), Ok(number));
         assert_eq!(file(&key, 78, &made.data), Err(nfsstat3::NFS3ERR_STALE));
         assert_eq!(file(&Key::new([8; Key::LEN]), 77, &made.data), Err(nfsstat3::NFS3ERR_STALE));
+        let (here, there) = (key.of_place(b"/here"), key.of_place(b"/there"));
+        let made_there = handle(&there, 77, &attr).data;
+        assert_eq!(file(&key.of_place(b"/there"), 77, &made_there), Ok(number));
+        for other in [&here, &key] {
+            assert_eq!(file(other, 77, &made_there), Err(nfsstat3::NFS3ERR_STALE), "a twin at another place");
+        }
         for wrong in [&made.data[..39], b"", b"ofs2", &[made.data.to_vec(), vec![0]].concat()] {
             assert_eq!(file(&key, 77, wrong), Err(nfsstat3::NFS3ERR_BADHANDLE), "{wrong:?}");
         }

@@ -158,7 +158,7 @@ impl LogInfo {
     }
 }
 
-fn mounted_on(sb: &Superblock) -> String {
+pub(crate) fn mounted_on(sb: &Superblock) -> String {
     let name = sb.fields.fsmnt.split(|&byte| byte == 0).next().unwrap_or_default();
     String::from_utf8_lossy(name).into_owned()
 }

@@ -10,7 +10,7 @@ mod mmp;
 mod segments;
 
 pub(crate) use active::ActiveInfo;
-pub(crate) use log::of_mounted_log;
+pub(crate) use log::{mounted_on, of_mounted_log};
 #[cfg(feature = "laboratory")]
 pub(crate) use segments::SegmentMap;
 

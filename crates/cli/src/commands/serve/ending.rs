@@ -1,11 +1,10 @@
-//! SIGINT and SIGTERM end a server.
+//! SIGINT, SIGTERM and SIGHUP end a server.
 //!
 //! E1. The first signal asks the server to stop, or, if it does not serve yet, as soon as it does: a volume that is
 //!     being opened is then closed cleanly.
 //! E2. A second signal ends the program at once, as a kill would.
 
 use anyhow::Context;
-use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -28,7 +27,7 @@ impl Ending {
     /// # Errors
     /// When no handler can be installed.
     pub(super) fn by_signals() -> anyhow::Result<Ending> {
-        let (ending, mut signals) = (Ending::default(), Signals::new([SIGINT, SIGTERM]).context("signals")?);
+        let (ending, mut signals) = (Ending::default(), Signals::new(ordo_fuse::end_signals()).context("signals")?);
         let own = ending.clone();
         std::thread::spawn(move || {
             for signal in signals.forever() {

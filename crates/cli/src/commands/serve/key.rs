@@ -1,8 +1,10 @@
 //! The secret behind the handles of `ordo serve nfs`, which outlives the server as they do.
 //!
 //! K1. It is a file of the server's user alone, which no client can read: not on the volume, which clients read, and
-//!     not made of anything that is on it. One that others may read is refused.
+//!     not made of anything that is on it. One that others may read is refused, and so is one that another user has made:
+//!     he knows it.
 //! K2. A file that is there is never replaced.
+//! K3. Directories are made at the usual place only: a path with a slip in it is an error.
 
 use anyhow::{Context, bail};
 use ordo_nfs::Key;
@@ -12,14 +14,31 @@ use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// Where the key of this user's servers is, if none is named.
-fn usual_place() -> Option<PathBuf> {
-    if rustix::process::geteuid().is_root() {
-        return Some("/var/lib/ordo/nfs.key".into());
+/// Where the key of this user's servers is, if none is named: in a directory, which is made if one is missing that is
+/// to be in a given one.
+struct Usual {
+    above: PathBuf,
+    dir: &'static str,
+}
+
+impl Usual {
+    fn place() -> Option<Usual> {
+        if rustix::process::geteuid().is_root() {
+            return Some(Usual { above: "/var/lib".into(), dir: "ordo" });
+        }
+        let whole = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let state = whole("XDG_STATE_HOME").map(|above| Usual { above, dir: "ordo" });
+        state.or_else(|| whole("HOME").map(|above| Usual { above, dir: ".local/state/ordo" }))
     }
-    let whole = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let state = whole("XDG_STATE_HOME").or_else(|| whole("HOME").map(|home| home.join(".local/state")));
-    state.map(|state| state.join("ordo/nfs.key"))
+
+    fn key(&self) -> anyhow::Result<Key> {
+        let dir = self.above.join(self.dir);
+        if self.above.is_dir() {
+            let made = DirBuilder::new().recursive(true).mode(0o700).create(&dir);
+            made.with_context(|| dir.display().to_string())?;
+        }
+        read_or_make(&dir.join("nfs.key"))
+    }
 }
 
 /// The key of the file that was named, which must be usable; or that of the usual place. Without one, `tell` is told
@@ -28,8 +47,8 @@ pub(super) fn key(named: Option<&Path>, tell: impl FnOnce(&str)) -> anyhow::Resu
     if let Some(path) = named {
         return read_or_make(path);
     }
-    let place = usual_place().context("the user has no home directory");
-    match place.and_then(|place| read_or_make(&place)) {
+    let usual = Usual::place().context("the user has no home directory");
+    match usual.and_then(|usual| usual.key()) {
         Ok(key) => Ok(key),
         Err(why) => {
             tell(&format!(
@@ -68,6 +87,10 @@ fn read(path: &Path) -> anyhow::Result<Key> {
     if !about.is_file() || about.len() != Key::LEN as u64 {
         bail!("{}: no key, which is a file of {} bytes; name another one", place(), Key::LEN);
     }
+    if about.uid() != rustix::process::geteuid().as_raw() {
+        let whose = about.uid();
+        bail!("{}: user {whose} has made it, knows it, and can make handles of his own; name another one", place());
+    }
     if about.mode() & 0o077 != 0 {
         bail!("{}: others may read it, and make handles of their own; remove it, and a new one is made", place());
     }
@@ -79,7 +102,6 @@ fn read(path: &Path) -> anyhow::Result<Key> {
 /// Makes a key, whole or not at all; one that another server has made meanwhile stays (K2).
 fn make(path: &Path) -> std::io::Result<()> {
     let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
     // The file is made for this user alone, and goes if it gets no name.
     let mut new = tempfile::NamedTempFile::new_in(dir)?;
     let mut bytes = [0; Key::LEN];
@@ -100,7 +122,13 @@ mod tests {
     #[test]
     fn a_key_is_made_once_for_its_user_alone_and_nothing_else_is_taken_for_one() {
         let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("state/nfs.key");
+        let path = dir.path().join("state/ordo/nfs.key");
+        assert!(read_or_make(&path).is_err() && !dir.path().join("state").exists(), "no directory for a slip");
+        let usual = Usual { above: dir.path().into(), dir: "state/ordo" };
+        assert!(Usual { above: dir.path().join("nowhere"), ..usual }.key().is_err());
+        assert!(!dir.path().join("nowhere").exists());
+        let usual = Usual { above: dir.path().into(), dir: "state/ordo" };
+        assert!(usual.key().unwrap() == read_or_make(&path).unwrap());
         let first = read_or_make(&path).unwrap();
         assert!(read_or_make(&path).unwrap() == first);
         assert_eq!(path.metadata().unwrap().mode() & 0o777, 0o600);
@@ -108,6 +136,11 @@ mod tests {
         assert!(read_or_make(&path).unwrap() == first, "one that is there stays");
         std::fs::set_permissions(&path, PermissionsExt::from_mode(0o640)).unwrap();
         assert!(read_or_make(&path).is_err());
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).unwrap();
+        if rustix::process::geteuid().is_root() {
+            std::os::unix::fs::chown(&path, Some(65534), None).unwrap();
+            assert!(read_or_make(&path).err().unwrap().to_string().contains("user 65534 has made it"));
+        }
         let other = dir.path().join("precious");
         std::fs::write(&other, "thesis").unwrap();
         assert!(read_or_make(&other).is_err() && read_or_make(dir.path()).is_err());

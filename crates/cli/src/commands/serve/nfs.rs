@@ -14,6 +14,7 @@ use ordofs::rt::Rt;
 use ordofs::{CrashLeaves, Durable, ImageSpec, Mounted, Weight};
 use std::ffi::OsString;
 use std::net::SocketAddr;
+use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
@@ -31,7 +32,8 @@ comes from a port below 1024, and is nobody elsewhere. Everybody who reaches the
 user, so listen on 127.0.0.1, the default, and go through a tunnel from other machines.
 
 A file handle can be guessed by nobody: it is sealed with a secret, by default in /var/lib/ordo/nfs.key for root and in \
-~/.local/state/ordo/nfs.key for others. Handles are good after a restart as long as the server finds the same secret.
+~/.local/state/ordo/nfs.key for others. Handles are good after a restart as long as the server finds the same secret, \
+and the image at the same path.
 
 Locks (NLM) are not served: the client keeps them to itself (nolock, nolocks). docs/nfs.md says more.
 
@@ -125,7 +127,7 @@ fn serve(
     let on_return = [promises.name_added, promises.name_removed].iter().all(|when| *when == Durable::OnReturn);
     let key = key::key(args.key.as_deref(), |what| messages.tell(Weight::Warning, what))?;
     let options = Options {
-        key,
+        key: key.of_place(place(spec).as_bytes()),
         volume: volume_number(spec, mounted.id()),
         read_only: args.read_only || mounted.fs().read_only(),
         squash: match args.squash {
@@ -159,15 +161,23 @@ fn serve(
 /// The volume's number in handles: the same after a restart. A snapshot has its volume's number and inodes, and is
 /// another volume all the same: who has mounted it must not find the files of today.
 fn volume_number(spec: &ImageSpec, id: u64) -> u64 {
-    let place = match (id, &spec.snapshot) {
-        (0, _) => {
-            let path = std::fs::canonicalize(&spec.path).unwrap_or_else(|_| spec.path.clone());
-            format!("{} {:?} {:?}", ImageSpec { path, ..spec.clone() }, spec.offset, spec.snapshot)
-        }
-        (_, None) => return id,
-        (_, Some(snapshot)) => format!("{snapshot:?} of {id:016x}"),
+    match (id, &spec.snapshot) {
+        (0, _) => ordo_nfs::number_by_place(place(spec).as_bytes()),
+        (_, None) => id,
+        (_, Some(snapshot)) => ordo_nfs::number_by_place(format!("{snapshot:?} of {id:016x}").as_bytes()),
+    }
+}
+
+/// Where the volume is: file, partition, offset, snapshot. A device keeps the name that was given, as those below
+/// /dev/disk/by-id stay the same at the next start, and what they lead to does not.
+fn place(spec: &ImageSpec) -> String {
+    let is_device = std::fs::metadata(&spec.path).is_ok_and(|file| file.file_type().is_block_device());
+    let path = match is_device {
+        true => std::path::absolute(&spec.path),
+        false => std::fs::canonicalize(&spec.path),
     };
-    ordo_nfs::number_by_place(place.as_bytes())
+    let path = path.unwrap_or_else(|_| spec.path.clone());
+    format!("{:?} {:?} {:?} {:?}", path, spec.part, spec.offset, spec.snapshot)
 }
 
 /// How clients mount it.
@@ -197,6 +207,23 @@ mod tests {
         assert!(lines[0].contains("port=4000,mountport=4000") && lines[0].contains("127.0.0.1:/"), "{lines:?}");
         assert!(lines[2].contains("--listen 127.0.0.1:111"));
         assert!(commands("0.0.0.0:111".parse().unwrap())[2].contains(r"\\HOST\!"));
+    }
+
+    #[test]
+    fn each_volume_has_a_place_of_its_own() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        std::fs::write(at("image"), "").unwrap();
+        std::os::unix::fs::symlink("image", at("link")).unwrap();
+        let spec = |name: &str| ImageSpec { path: at(name), part: None, offset: None, snapshot: None };
+        assert_eq!(place(&spec("image")), place(&spec("link")));
+        let others = [
+            spec("other"),
+            ImageSpec { offset: Some(512), ..spec("image") },
+            ImageSpec { snapshot: Some("/.snap/a".into()), ..spec("image") },
+            ImageSpec { part: Some("p2".parse().unwrap()), ..spec("image") },
+        ];
+        assert!(others.iter().all(|other| place(other) != place(&spec("image"))));
     }
 
     #[test]

@@ -14,7 +14,6 @@ use ordofs::disk::{FileOptions, NbdDisk};
 use ordofs::rt::Rt;
 use ordofs::{ContentsKind, ImageSpec, OpenError, Weight};
 use serde::Serialize;
-use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::io::Read;
 use std::path::PathBuf;
@@ -287,7 +286,7 @@ fn serve(args: &Serve) -> Outcome {
     let socket = || args.socket.display().to_string();
     let server = Server::bind(&args.socket, streams.clone()).with_context(socket)?;
     let stopper = server.stopper();
-    let mut signals = Signals::new([SIGTERM, SIGINT]).context("signals")?;
+    let mut signals = Signals::new(ordo_fuse::end_signals()).context("signals")?;
     std::thread::spawn(move || signals.forever().for_each(|_| stopper.stop()));
     print(|out| out.line(format!("{spec}: served on {}", socket())))?;
     let messages = Messages::of(&spec, false);

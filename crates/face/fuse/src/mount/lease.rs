@@ -2,25 +2,32 @@
 //!
 //! umount(2) returns when the mount is gone, but the server writes its caches back after that. Therefore the server
 //! has a file in memory (memfd) that it keeps locked as long as it has the image open. `umount` finds it among the open
-//! files of the mount's owner in `/proc`, unmounts, waits for the lock, and reads the result of the last writes. The
+//! files of processes in `/proc`, unmounts, waits for the lock, and reads the result of the last writes. The
 //! kernel unlocks the file however the server ends. There is no name that others could take, no queue that they could
 //! fill, and nothing that is left behind.
 //!
 //! U1. The lease outlives the open image.
 //! U2. `umount` waits for the server of this mount only. The lease belongs to the mount's owner, as the kernel names
-//!     him in the table of mounts, and the file's owner is as hard to forge as the mount's. The kernel gives the number
-//!     of a mount to the next one while the server of the first still writes: that one's lease says that its mount is
-//!     gone, and of several the newest counts.
+//!     him in the table of mounts, and the file's owner is as hard to forge as the mount's. A mount that root has made
+//!     is root's, and so is its lease, whoever its server runs as: else each process of that user could answer for it.
+//!     The kernel gives the number of a mount to the next one while the server of the first still writes: that one's
+//!     lease says that its mount is gone, and of several the newest counts.
 //! U3. Only a server that has closed the image reports the result. An end without a report means a server that was
 //!     killed, or that failed: what it had not written is lost, and `umount` must not ignore that.
-//! U4. Looking for a lease never waits for anybody.
+//! U4. Looking for a lease never waits for anybody, and who fills his descriptors or starts programs of root's makes
+//!     nobody's search long: a server has all the user numbers of one user, and the lease is among its first
+//!     descriptors. Only for a mount of root's whose server is not found as root's are other users' processes searched.
+//! U5. The server is who can write the lease. Who waits for it has the same file open, to read, and is never taken for
+//!     the server: it would be told to end in the server's place.
+//! U6. The wait is for the last writes, not for a mount that others still have, in another namespace, as long as they
+//!     like: a server that is not told of the end of its mount within some seconds is not waited for.
 
 use super::table::Mounted;
 use ordo_rt::Rt;
 use rustix::fd::{AsRawFd, OwnedFd};
-use rustix::fs::{FlockOperation, MemfdFlags, Mode, OFlags, fchown, flock, fstat, memfd_create};
+use rustix::fs::{FlockOperation, MemfdFlags, Mode, OFlags, flock, fstat, memfd_create};
 use rustix::io::Errno;
-use rustix::process::{Gid, Pid, PidfdFlags, Signal, Uid, pidfd_open, pidfd_send_signal};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use rustix::time::{ClockId, clock_gettime};
 use std::ffi::OsStr;
 use std::fs::File;
@@ -48,15 +55,11 @@ pub struct Lease {
 }
 
 impl Lease {
-    /// Takes the lease of the mount with number `device` (`major:minor`), which has just been made, for its owner if
-    /// that is not this user.
-    pub(super) fn take(device: &str, owner: Option<(u32, u32)>) -> io::Result<Lease> {
+    /// Takes the lease of the mount with number `device` (`major:minor`), which this user has just made.
+    pub(super) fn take(device: &str) -> io::Result<Lease> {
         let now = clock_gettime(ClockId::Boottime);
         let name = format!("{NAME}:{device}:{:020}.{:09}", now.tv_sec, now.tv_nsec);
         let file = File::from(memfd_create(name, MemfdFlags::CLOEXEC)?);
-        if let Some((user, group)) = owner {
-            fchown(&file, Some(Uid::from_raw(user)), Some(Gid::from_raw(group)))?;
-        }
         flock(&file, FlockOperation::LockExclusive)?;
         // Only now can it be taken for a lease: one that is not locked would mean a server that has ended.
         file.write_all_at(HELD, 0)?;
@@ -115,23 +118,35 @@ impl Waiter {
     /// another user's, whose files only root may see).
     pub(super) fn find(mounted: &Mounted) -> Option<Waiter> {
         let (owner, memory) = (mounted.owner?, MountId::of_memory()?);
-        let wanted = format!("/memfd:{NAME}:{}:", mounted.device);
-        let all = processes_of(owner).flat_map(|process| {
-            let handle = Pid::from_raw(process).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
-            let leases = files_called(process, &wanted, memory);
-            leases.into_iter().map(move |(name, path)| (name, path, process, handle.as_ref().map(OwnedFd::try_clone)))
-        });
-        let held = all.filter_map(|(name, path, process, handle)| {
-            let file = open_lease(&path, &name, owner)?;
-            Some((name, Waiter { file, process, handle: handle.and_then(Result::ok) }))
-        });
-        held.max_by(|(one, _), (other, _)| one.cmp(other)).map(|(_, waiter)| waiter)
+        let begin = format!("/memfd:{NAME}:{}:", mounted.device);
+        let found = Waiter::among(processes(|user| user == owner), &begin, owner, memory);
+        // One that has given up root's rights.
+        found.or_else(|| Waiter::among(processes(|user| owner == 0 && user != 0), &begin, owner, memory))
     }
 
-    /// Returns when the server has closed the image, or is dead.
-    pub(super) fn wait(self) -> LastWrites {
-        while let Err(Errno::INTR) = flock(&self.file, FlockOperation::LockShared) {}
-        self.report()
+    fn among(processes: Vec<i32>, begin: &str, owner: u32, memory: MountId) -> Option<Waiter> {
+        let held = holders(processes, begin, memory).into_iter().filter_map(|holder| {
+            let file = open_lease(&holder.path, &holder.name, owner)?;
+            Some((holder.name, Waiter { file, process: holder.process, handle: holder.handle }))
+        });
+        // Of equal ones the first: a program that the server is about to start has a copy until then.
+        held.reduce(|best, other| if other.0 > best.0 { other } else { best }).map(|(_, waiter)| waiter)
+    }
+
+    /// Returns when the server has closed the image, or is dead; `None` if it is not told that the mount is gone (U6).
+    pub(super) fn wait(self) -> Option<LastWrites> {
+        let rt = Rt::real_time();
+        for _ in 0..LEARNS * LOOKS {
+            if flock(&self.file, FlockOperation::NonBlockingLockShared).is_ok() {
+                return Some(self.report());
+            }
+            if !is_held(&self.file) {
+                while let Err(Errno::INTR) = flock(&self.file, FlockOperation::LockShared) {}
+                return Some(self.report());
+            }
+            rt.block_on(rt.sleep(Duration::from_secs(1) / LOOKS));
+        }
+        None
     }
 
     fn report(&self) -> LastWrites {
@@ -144,6 +159,8 @@ impl Waiter {
 /// How often a server that is to give up is told so, and from when on. It has an end of its own that takes a while, and
 /// counts the signals (`server::signals`).
 const TOLD: std::ops::Range<u32> = 6..30;
+/// The seconds in which a server learns that its mount is gone, also on a machine that is busy.
+const LEARNS: u32 = 10;
 /// How often a second the lock is asked for.
 const LOOKS: u32 = 20;
 
@@ -164,28 +181,88 @@ impl Waiter {
     }
 }
 
-/// The processes that run as this user, in one way or another.
-fn processes_of(user: u32) -> impl Iterator<Item = i32> {
-    let all = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    let numbers = all.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-    numbers.filter(move |process| {
-        let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
-        let users = status.lines().find_map(|line| line.strip_prefix("Uid:")).unwrap_or_default();
-        users.split_whitespace().any(|word| word.parse() == Ok(user))
-    })
+/// A process that can write a file in memory.
+#[derive(Debug)]
+struct Holder {
+    process: i32,
+    handle: Option<OwnedFd>,
+    /// What the kernel calls the file, and where it can be opened.
+    name: String,
+    path: PathBuf,
 }
 
-/// The files in memory that a process has open and whose names begin so: what the kernel calls them, and where they can
-/// be opened. A file of a file system may have the same name, and opening it may wait for somebody (U4): files in memory
-/// are on one mount of the kernel's own.
+/// The processes all of whose user numbers are one, and such a one. A program that belongs to root and that another user
+/// has started has both.
+fn processes(wanted: impl Fn(u32) -> bool) -> Vec<i32> {
+    let all = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let numbers = all.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    let of_one = |process: &i32| {
+        let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+        let users = status.lines().find_map(|line| line.strip_prefix("Uid:")).unwrap_or_default();
+        let mut users = users.split_whitespace();
+        let first = users.next();
+        first.and_then(|user| user.parse::<u32>().ok()).is_some_and(&wanted) && users.all(|user| Some(user) == first)
+    };
+    let mut found: Vec<i32> = numbers.filter(of_one).collect();
+    found.sort_unstable();
+    found
+}
+
+/// Of these processes, those that can write files in memory whose names begin so (U5).
+fn holders(processes: Vec<i32>, begin: &str, memory: MountId) -> Vec<Holder> {
+    let held = processes.into_iter().flat_map(|process| {
+        let files = files_called(process, begin, memory);
+        // Only for who has any: it may be the number of another process by then, and what is opened is looked at.
+        let handle = if files.is_empty() { None } else { handle_of(process) };
+        files.into_iter().map(move |(name, path)| {
+            let handle = handle.as_ref().and_then(|handle| handle.try_clone().ok());
+            Holder { process, handle, name, path }
+        })
+    });
+    held.collect()
+}
+
+fn handle_of(process: i32) -> Option<OwnedFd> {
+    pidfd_open(Pid::from_raw(process)?, PidfdFlags::empty()).ok()
+}
+
+/// The descriptors of a process that are looked at (U4); the kernel lists the lowest first.
+const FIRST: usize = 256;
+
+/// The files in memory that a process can write and whose names begin so. A file of a file system may have the same
+/// name, and opening it may wait for somebody (U4): files in memory are on one mount of the kernel's own.
 fn files_called(process: i32, begin: &str, memory: MountId) -> Vec<(String, PathBuf)> {
     let all = std::fs::read_dir(format!("/proc/{process}/fd")).into_iter().flatten().flatten();
-    let named = all.filter_map(|entry| {
+    let named = all.take(FIRST).filter_map(|entry| {
         let name = std::fs::read_link(entry.path()).ok()?.to_str()?.to_owned();
-        (name.starts_with(begin) && MountId::of(process, &entry.file_name()) == Some(memory))
-            .then(|| (name, entry.path()))
+        let is_one = name.starts_with(begin) && Descriptor::of(process, &entry.file_name())?.writes(memory);
+        is_one.then(|| (name, entry.path()))
     });
     named.collect()
+}
+
+/// What the kernel says of an open file.
+struct Descriptor(String);
+
+impl Descriptor {
+    fn of(process: i32, fd: &OsStr) -> Option<Descriptor> {
+        std::fs::read_to_string(Path::new(&format!("/proc/{process}/fdinfo")).join(fd)).ok().map(Descriptor)
+    }
+
+    fn field(&self, name: &str) -> Option<&str> {
+        self.0.lines().find_map(|line| line.strip_prefix(name)).map(str::trim)
+    }
+
+    fn mount(&self) -> Option<MountId> {
+        self.field("mnt_id:")?.parse().ok().map(MountId)
+    }
+
+    /// It is a file of this mount, opened to be written.
+    fn writes(&self, mount: MountId) -> bool {
+        let flags = self.field("flags:").and_then(|flags| u32::from_str_radix(flags, 8).ok());
+        let writes = |flags| OFlags::from_bits_retain(flags).intersects(OFlags::WRONLY | OFlags::RDWR);
+        self.mount() == Some(mount) && flags.is_some_and(writes)
+    }
 }
 
 /// The number of the mount on which an open file is.
@@ -193,15 +270,10 @@ fn files_called(process: i32, begin: &str, memory: MountId) -> Vec<(String, Path
 struct MountId(u64);
 
 impl MountId {
-    fn of(process: i32, fd: &OsStr) -> Option<MountId> {
-        let about = std::fs::read_to_string(Path::new(&format!("/proc/{process}/fdinfo")).join(fd)).ok()?;
-        about.lines().find_map(|line| line.strip_prefix("mnt_id:"))?.trim().parse().ok().map(MountId)
-    }
-
     /// That of all files in memory.
     fn of_memory() -> Option<MountId> {
         let file = memfd_create(NAME, MemfdFlags::CLOEXEC).ok()?;
-        MountId::of(std::process::id().cast_signed(), OsStr::new(&file.as_raw_fd().to_string()))
+        Descriptor::of(std::process::id().cast_signed(), OsStr::new(&file.as_raw_fd().to_string()))?.mount()
     }
 }
 
@@ -211,9 +283,13 @@ fn open_lease(path: &Path, name: &str, owner: u32) -> Option<File> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
     let own = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).ok()?;
+    (own.to_str() == Some(name) && fstat(&file).ok()?.st_uid == owner && is_held(&file)).then_some(file)
+}
+
+/// The mount is there, as far as the server knows.
+fn is_held(file: &File) -> bool {
     let mut state = [0; HELD.len()];
-    let is_held = file.read_exact_at(&mut state, 0).is_ok() && state == HELD;
-    (own.to_str() == Some(name) && fstat(&file).ok()?.st_uid == owner && is_held).then_some(file)
+    file.read_exact_at(&mut state, 0).is_ok() && state == HELD
 }
 
 #[cfg(test)]
@@ -230,7 +306,7 @@ mod tests {
     fn the_wait_ends_with_the_lease_and_not_before() {
         let mount = mounted("ends");
         assert!(Waiter::find(&mount).is_none());
-        let lease = Lease::take(&mount.device, None).unwrap();
+        let lease = Lease::take(&mount.device).unwrap();
         let waiter = Waiter::find(&mount).unwrap();
         let (done, ended) = mpsc::channel();
         std::thread::spawn(move || done.send(waiter.wait()).unwrap());
@@ -238,32 +314,53 @@ mod tests {
         lease.is_unmounted();
         assert!(ended.recv_timeout(Duration::from_millis(50)).is_err(), "the image is still open");
         lease.end(Ok(()));
-        assert_eq!(ended.recv().unwrap(), LastWrites::Done);
+        assert_eq!(ended.recv().unwrap(), Some(LastWrites::Done));
         assert!(Waiter::find(&mount).is_none());
     }
 
     #[test]
     fn what_failed_is_told_to_all_who_wait_and_silence_is_no_success() {
         let mount = mounted("failed");
-        let lease = Lease::take(&mount.device, None).unwrap();
+        let lease = Lease::take(&mount.device).unwrap();
         let waiters = [(); 2].map(|()| Waiter::find(&mount).unwrap());
         lease.end(Err("no space"));
         for waiter in waiters {
-            assert_eq!(waiter.wait(), LastWrites::Failed("no space".into()));
+            assert_eq!(waiter.wait(), Some(LastWrites::Failed("no space".into())));
         }
-        let lease = Lease::take(&mount.device, None).unwrap();
+        let lease = Lease::take(&mount.device).unwrap();
         let waiter = Waiter::find(&mount).unwrap();
         drop(lease);
-        assert_eq!(waiter.wait(), LastWrites::Unknown);
+        assert_eq!(waiter.wait(), Some(LastWrites::Unknown));
+    }
+
+    #[test]
+    fn a_server_that_still_has_its_mount_is_not_waited_for() {
+        let mount = mounted("elsewhere");
+        let lease = Lease::take(&mount.device).unwrap();
+        assert_eq!(Waiter::find(&mount).unwrap().wait(), None);
+        lease.end(Ok(()));
+    }
+
+    #[test]
+    fn who_waits_is_never_taken_for_the_server() {
+        let mount = mounted("waits");
+        let lease = Lease::take(&mount.device).unwrap();
+        let waiters = [(); 2].map(|()| Waiter::find(&mount).unwrap());
+        let own = vec![std::process::id().cast_signed()];
+        let found = holders(own, &format!("/memfd:{NAME}:{}:", mount.device), MountId::of_memory().unwrap());
+        let server = format!("/proc/{}/fd/{}", std::process::id(), lease.file.as_raw_fd());
+        assert_eq!(found.iter().map(|holder| &holder.path).collect::<Vec<_>>(), [Path::new(&server)]);
+        lease.end(Ok(()));
+        assert_eq!(waiters.map(Waiter::wait), [(); 2].map(|()| Some(LastWrites::Done)));
     }
 
     #[test]
     fn a_mount_that_has_got_the_number_of_another_one_has_its_own_lease() {
         let mount = mounted("reused");
-        let (older, newer) = (Lease::take(&mount.device, None).unwrap(), Lease::take(&mount.device, None).unwrap());
+        let (older, newer) = (Lease::take(&mount.device).unwrap(), Lease::take(&mount.device).unwrap());
         let waiter = Waiter::find(&mount).unwrap();
         newer.end(Ok(()));
-        assert_eq!(waiter.wait(), LastWrites::Done, "the older one is still held");
+        assert_eq!(waiter.wait(), Some(LastWrites::Done), "the older one is still held");
         assert!(Waiter::find(&mount).is_some());
         older.is_unmounted();
         assert!(Waiter::find(&mount).is_none(), "the server of this mount is dead, and the other one not waited for");
@@ -273,13 +370,13 @@ mod tests {
     #[test]
     fn a_lease_of_another_user_than_the_mounts_owner_is_none() {
         let mount = mounted("foreign");
-        let lease = Lease::take(&mount.device, None).unwrap();
+        let lease = Lease::take(&mount.device).unwrap();
         let foreign = Mounted { owner: mount.owner.map(|owner| owner + 1), ..mount.clone() };
         assert!(Waiter::find(&foreign).is_none());
         if rustix::process::geteuid().is_root() {
             let other = rustix::process::Uid::from_raw(1);
             rustix::fs::fchown(&lease.file, Some(other), None).unwrap();
-            assert!(Waiter::find(&mount).is_none(), "a process of the owner has it, and it is not his");
+            assert!(Waiter::find(&mount).is_none(), "it is not his");
         }
         lease.end(Ok(()));
     }

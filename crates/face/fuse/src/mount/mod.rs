@@ -23,7 +23,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::mount::MountFlags;
 use rustix::process::{getegid, geteuid};
-use std::ffi::CString;
+use std::ffi::{CString, OsString};
 use std::path::{Path, PathBuf};
 
 /// The file system type of our mounts.
@@ -70,6 +70,12 @@ pub enum MountError {
          with rw. If mount -i has made it read-only, mount -i -o remount,rw {0} undoes that"
     )]
     ServedReadOnly(PathBuf),
+    #[error("{0}: it is read-only now; what was written before is durable after its user has run ordo sync {0}")]
+    NotDurable(PathBuf),
+    #[error("{0}: {src} is mounted there; name it, or the directory alone (mount -o remount)", src = .1.display())]
+    OtherSource(PathBuf, OsString),
+    #[error("{0}: the mount has the option {1}, which is unknown here and would be lost; use mount -i -o remount")]
+    UnknownFlag(PathBuf, String),
     #[error("{0}: a program has a file open for writing there; close it (fuser -vm {0} lists who is there)")]
     Written(PathBuf),
     #[error("{0}: another program records it")]
@@ -124,7 +130,8 @@ pub(crate) struct Guard(MountPoint);
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        unmount::detach(&self.0);
+        // If it fails, the mount stays, and answers with errors; `umount` says so.
+        let _ = unmount::detach(&self.0);
     }
 }
 
@@ -156,7 +163,7 @@ pub fn mount(dir: &Path, opts: &MountOptions) -> Result<Session, MountError> {
     };
     let mounted = table::mounted_at(&dir).map_err(MountError::Table)?;
     // Without a lease everything works except the wait at the end of `umount`.
-    let lease = mounted.as_ref().and_then(|mounted| Lease::take(&mounted.device, opts.owner).ok());
+    let lease = mounted.as_ref().and_then(|mounted| Lease::take(&mounted.device).ok());
     if let (By::Root, Some(mounted)) = (by, &mounted) {
         // This affects only speed; it is refused where /sys is read-only.
         let _ = std::fs::write(format!("/sys/class/bdi/{}/read_ahead_kb", mounted.device), READ_AHEAD_KIB.to_string());
@@ -216,8 +223,8 @@ fn direct(dir: &Path, opts: &MountOptions) -> Result<OwnedFd, MountError> {
     let mut data = format!(
         "fd={},rootmode=40000,user_id={},group_id={},default_permissions",
         fd.as_raw_fd(),
-        opts.owner.map_or(geteuid().as_raw(), |(user, _)| user),
-        opts.owner.map_or(getegid().as_raw(), |(_, group)| group)
+        geteuid().as_raw(),
+        getegid().as_raw()
     );
     if opts.allow_other {
         data.push_str(",allow_other");

@@ -21,9 +21,9 @@ pub struct MountOptions {
     pub noatime: bool,
     pub sync: bool,
     pub dirsync: bool,
-    /// The user and group to whom the mount belongs, if not to who mounts: the server will run as them. Only root may
-    /// set it.
-    pub owner: Option<(u32, u32)>,
+    /// The server will give up its rights. Only root may set it. The mount stays root's: of a mount that were that
+    /// user's, each of his processes could end the mount, or answer for its server.
+    pub gives_up_rights: bool,
 }
 
 impl MountOptions {
@@ -39,13 +39,13 @@ impl MountOptions {
             noatime: false,
             sync: false,
             dirsync: false,
-            owner: None,
+            gives_up_rights: false,
         }
     }
 
     /// The options for `fusermount3 -o`.
     pub(super) fn for_helper(&self) -> Result<OsString, MountError> {
-        if self.suid || self.dev || self.owner.is_some() {
+        if self.suid || self.dev || self.gives_up_rights {
             return Err(MountError::RootOnly);
         }
         let mut text = OsString::from("default_permissions,nosuid,nodev,subtype=ordo");

@@ -18,10 +18,19 @@ pub struct Mounted {
     pub source: OsString,
     /// The options of this mount, between commas: `rw,nosuid,nodev`.
     pub options: String,
+    /// Those of the file system, wherever it is mounted.
+    pub shared: String,
     /// The file system may not be written, wherever it is mounted.
     pub read_only: bool,
     /// The user who has mounted it, of a FUSE mount.
     pub owner: Option<u32>,
+}
+
+impl Mounted {
+    /// The file system has this option.
+    pub fn of_all(&self, word: &str) -> bool {
+        self.shared.split(',').any(|option| option == word)
+    }
 }
 
 /// Decodes `\040` for a blank, and so on, as in this table and in fstab(5).
@@ -58,6 +67,7 @@ fn parse_line(line: &[u8]) -> Option<Mounted> {
         options: String::from_utf8_lossy(fields.get(5)?).into_owned(),
         read_only: of_all.split(',').any(|option| option == "ro"),
         owner: owner.and_then(|owner| owner.parse().ok()),
+        shared: of_all.into_owned(),
     })
 }
 

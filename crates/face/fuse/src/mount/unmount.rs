@@ -46,9 +46,10 @@ pub fn unmount(dir: &Path, lazily: bool) -> Result<Unmounted, MountError> {
     match waiter {
         _ if elsewhere || lazily => Ok(Unmounted::StillUsed),
         Some(waiter) => Ok(match waiter.wait() {
-            LastWrites::Done => Unmounted::Finished,
-            LastWrites::Failed(why) => Unmounted::Failed(why),
-            LastWrites::Unknown => Unmounted::Died,
+            Some(LastWrites::Done) => Unmounted::Finished,
+            Some(LastWrites::Failed(why)) => Unmounted::Failed(why),
+            Some(LastWrites::Unknown) => Unmounted::Died,
+            None => Unmounted::StillUsed,
         }),
         None if dead => Ok(Unmounted::Died),
         None => Ok(Unmounted::Unseen),
@@ -127,20 +128,24 @@ fn once(dir: &Path, by: By, lazily: bool) -> Result<(), MountError> {
         By::Root => rustix::mount::unmount(dir, flags | UnmountFlags::NOFOLLOW).map_err(|errno| match errno {
             Errno::BUSY => MountError::InUse(dir.into()),
             Errno::INVAL => MountError::NotMounted(dir.into()),
-            Errno::PERM => MountError::Permission(dir.into()),
+            Errno::PERM | Errno::ACCESS => MountError::Permission(dir.into()),
             errno => MountError::System { doing: "unmounting", path: dir.into(), errno },
         }),
     }
 }
 
 /// Ends the server's own mount, if it still exists: at once if it is not in use, otherwise for every new user.
-pub(crate) fn detach(place: &MountPoint) {
+///
+/// # Errors
+/// [`MountError::Permission`]: this process, which has given up its rights, may not, and nothing else will end it.
+/// After other errors the mount stays, too, and the second signal ends the service.
+pub(crate) fn detach(place: &MountPoint) -> Result<(), MountError> {
     let here = table::mounted_at(&place.dir).ok().flatten().map(|mounted| mounted.device);
     if here.is_none() || here != place.device {
-        return;
+        return Ok(());
     }
-    if let Err(MountError::InUse(_)) = once(&place.dir, place.by, false) {
-        // If this fails too, the mount stays; the second signal ends the service.
-        let _ = once(&place.dir, place.by, true);
+    match once(&place.dir, place.by, false) {
+        Err(MountError::InUse(_)) => once(&place.dir, place.by, true),
+        outcome => outcome,
     }
 }

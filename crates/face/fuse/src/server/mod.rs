@@ -36,6 +36,7 @@ use ordo_vfs::{FileSystem, NodeId};
 use record::Tape;
 use rustix::io::Errno;
 use signals::Signals;
+pub use signals::end_signals;
 use spin::Spin;
 use std::cell::{Cell, RefCell};
 use std::pin::Pin;
@@ -128,6 +129,9 @@ pub enum Reason {
     Unmounted,
     /// A second signal came while the mount was still in use. Its users get errors from now on.
     Signalled,
+    /// A signal came, and this process, which has given up its rights, may not unmount: the mount stays, and all of its
+    /// users get errors from now on.
+    MayNotUnmount,
     /// The device failed.
     Failed(Gone),
     /// Calls waited for a disk that does not answer, and a signal came: the volume cannot be closed.
@@ -195,12 +199,11 @@ pub async fn serve<F: FileSystem + 'static>(
     let device = DevFuse::new(rt, fd).map_err(ServeError::Device)?;
     let ends_slowly = opts.ends_slowly.clone();
     let reason = match opts.transport {
-        TransportChoice::Classic => serve_on(rt, fs, device, opts, signals.as_ref()).await,
-        TransportChoice::Uring => serve_on(rt, fs, Uring::new(rt, device)?, opts, signals.as_ref()).await,
+        TransportChoice::Classic => serve_on(rt, fs, device, opts, signals.as_ref(), lease.as_ref()).await,
+        TransportChoice::Uring => {
+            serve_on(rt, fs, Uring::new(rt, device)?, opts, signals.as_ref(), lease.as_ref()).await
+        }
     };
-    if let (Some(lease), Reason::Unmounted) = (&lease, reason) {
-        lease.is_unmounted();
-    }
     Ok(Ended { reason, lease, signals, ends_slowly })
 }
 
@@ -210,6 +213,7 @@ async fn serve_on<F: FileSystem + 'static, T: Transport + 'static>(
     transport: T,
     mut opts: ServeOptions,
     signals: Option<&Signals>,
+    lease: Option<&Lease>,
 ) -> Reason {
     let (mut callers, follow) = (Callers::new(rt.now()), Follow::new(opts.follow));
     // Over io_uring the transport learns of requests when it is waited for.
@@ -253,13 +257,17 @@ async fn serve_on<F: FileSystem + 'static, T: Transport + 'static>(
                     None => next.await,
                     Some(signals) => match first(next, signals.end()).await {
                         First::Left(()) => {}
-                        First::Right(()) => break Reason::Signalled,
+                        First::Right(reason) => break reason,
                     },
                 }
             }
         }
     };
     rt.set_one_caller(false);
+    // At once: what is under way may take long, and who waits for it must know that this server ends.
+    if let (Some(lease), Reason::Unmounted) = (lease, reason) {
+        lease.is_unmounted();
+    }
     let ends_slowly = server.opts.ends_slowly.clone();
     patiently(server.settle(), signals, &ends_slowly).await.map_or(Reason::GivenUp, |()| reason)
 }

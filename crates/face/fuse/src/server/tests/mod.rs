@@ -158,7 +158,7 @@ fn run_to(deaf: bool, requests: &[Vec<u8>], opts: ServeOptions) -> (Rc<Script>, 
     let rt = Rt::virtual_time(1);
     let script = Script { requests: RefCell::new(requests.to_vec().into()), deaf, ..Script::default() };
     let script = Rc::new(script);
-    let reason = rt.block_on(serve_on(&rt, script.fs.clone(), script.clone(), opts, None));
+    let reason = rt.block_on(serve_on(&rt, script.fs.clone(), script.clone(), opts, None, None));
     (script, reason)
 }
 
