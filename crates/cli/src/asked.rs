@@ -6,9 +6,9 @@
 //! A2. What cannot be found was not said.
 //!     So a line of fstab counts if it has this source and this directory and is the only such one, and not where
 //!     mount(8) was told to look elsewhere, or to mix the words in another way.
-//! A3. A process chooses its own name and its arguments: mount(8) is known by its file, and it and all processes between
-//!     it and this one are root's in every way. Else a user whom a rule of sudo lets mount one image could call himself
-//!     mount, and ask for `suid`.
+//! A3. A process chooses its own name and its arguments: mount(8) is known by its file, and it and all processes
+//!     between it and this one are root's in every way. Else a user whom a rule of sudo lets mount one image could call
+//!     himself mount, and ask for `suid`.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -48,8 +48,8 @@ pub(crate) fn lists(source: &Path, dir: &Path) -> Vec<OsString> {
     lists
 }
 
-/// How far above this process mount(8) may be: a server in the background is this program's child, and mount.fuse3, which
-/// mount(8) becomes, calls a shell.
+/// How far above this process mount(8) may be: a server in the background is this program's child, and mount.fuse3,
+/// which mount(8) becomes, calls a shell.
 const GENERATIONS: u32 = 4;
 
 /// Where mount(8) is.

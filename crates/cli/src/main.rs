@@ -6,7 +6,8 @@
 //! - images: `image` opens volumes, `place` parses `IMAGE:/path`, `expand` its patterns, `copy` copies between any two
 //!   file systems, `walk` visits a tree, `names` looks up owners, `acl` access control lists, `archive` reads tar,
 //!   `rescue` copies what is left of a damaged volume;
-//! - arguments: `mount_options`, `asked` (what mount(8) does not pass on), `layout`, `scheme_set`, `size`, `moment`, `glob`; `complete` answers shells;
+//! - arguments: `mount_options`, `asked` (what mount(8) does not pass on), `layout`, `scheme_set`, `size`, `moment`,
+//!   `glob`; `complete` answers shells;
 //! - the laboratory: `bench` and `demo` run real work, `made` says how a document was made, `plain` reads compressed
 //!   text, `strace` takes what strace wrote for a file trace, `responses` prints response times,
 //!   `sweep` divides work among machines and joins the results;

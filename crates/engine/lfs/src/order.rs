@@ -1,5 +1,5 @@
-//! The order of the log, as a scheme: nothing waits within a call; fsync writes a partial segment, sync a checkpoint that
-//! both superblocks stand for (checkpoint-5).
+//! The order of the log, as a scheme: nothing waits within a call; fsync writes a partial segment, sync a checkpoint
+//! that both superblocks stand for (checkpoint-5).
 //!
 //! Q1. An fsync returns when all partial segments that were sent are durable, not only its own: the roll-forward goes
 //!     from one to the next, and stops where one is missing.

@@ -25,8 +25,8 @@ impl Key {
         Key(bytes)
     }
 
-    /// The key for the volume at this place. A volume says itself which it is, and whoever has written its bytes may let
-    /// it say that it is another one; a server that sealed its handles with the same key would make handles of that
+    /// The key for the volume at this place. A volume says itself which it is, and whoever has written its bytes may
+    /// let it say that it is another one; a server that sealed its handles with the same key would make handles of that
     /// other one for him. What is hashed here begins otherwise than what is sealed.
     #[must_use]
     pub fn of_place(&self, place: &[u8]) -> Key {

@@ -22,8 +22,8 @@
 //!     of the server is still there, and never write it again.
 //! N3. A handle names a file by volume, inode number and generation, never by a path or a table of this process. A
 //!     handle from before a restart works, and one of a removed file is stale, also when its number was used again.
-//!     Nobody else can make one: it is sealed with a secret that outlives this process, too. Else what is in a directory
-//!     that is closed to a caller could be guessed: numbers are small, and generations may count from 1.
+//!     Nobody else can make one: it is sealed with a secret that outlives this process, too. Else what is in a
+//!     directory that is closed to a caller could be guessed: numbers are small, and generations may count from 1.
 //! N4. A call that must not happen twice and comes again, on whatever connection, is answered with the first reply.
 //!     The cache is in memory: a call that was made before a restart and is repeated after it is made again.
 //! N5. Nothing that comes from the network is trusted: no length is believed before so many bytes are there, and what

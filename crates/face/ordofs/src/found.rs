@@ -110,8 +110,8 @@ fn find_log(read: &mut ReadAt<'_>, size: u64) -> Result<Option<Result<FoundLog, 
         return Ok(None);
     }
     let first = lfs::Superblock::decode(&bytes);
-    // A wrong checksum leaves the places of the copies, which are checked like everything else; other damage leaves, with
-    // some luck, the sizes.
+    // A wrong checksum leaves the places of the copies, which are checked like everything else; other damage leaves,
+    // with some luck, the sizes.
     let at = match first.clone().or_else(|_| lfs::Superblock::decode_whatever_the_sum(&bytes)) {
         Ok(places) => {
             let [_, second, ..] = places.fields.sboffs;

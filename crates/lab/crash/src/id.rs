@@ -1,4 +1,4 @@
-//! The name of one state: everything that is needed to reproduce it (crash-2).
+//! The name of one state: everything that is needed to reproduce it (lab-crash-2).
 //!
 //! `scheme[+set=X…][+ask=QUESTION][!rule…]:script:device:volume:seed:cut:fates`, where the script is the name of a
 //! ready-made one, or its calls between brackets, and the fates are a letter for each undurable write, oldest first.

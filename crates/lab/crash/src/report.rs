@@ -183,7 +183,7 @@ impl Report {
         }
         self.violations.extend(other.violations);
         // Each part has its own first violations; the first of these are the first of the whole, whatever the parts
-        // (crash-2).
+        // (lab-crash-2).
         self.violations.sort_by_key(Violation::place);
         let mut shown: BTreeMap<Oracle, usize> = BTreeMap::new();
         self.violations.retain(|violation| {

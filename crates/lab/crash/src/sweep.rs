@@ -1,7 +1,7 @@
 //! Explores many scripts, with many threads.
 //!
 //! W1. One script is split among threads by image, many scripts by rows of scripts. Either way the parts are disjoint
-//!     and give the same whole with any number of threads (crash-4), to the byte.
+//!     and give the same whole with any number of threads (lab-crash-4), to the byte.
 //! W2. Neighbouring scripts begin alike, and leave many of the same images. So a row of them shares one memory, and
 //!     "distinct" in a sweep means distinct within a row. With a memory for each thread the count would depend on the
 //!     threads.

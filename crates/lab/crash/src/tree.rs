@@ -143,8 +143,8 @@ pub(crate) struct Tree {
     pub(crate) root: FileId,
     /// Every file that has a name, and the root.
     pub(crate) files: BTreeMap<FileId, File>,
-    /// Files without a name that somebody holds open: they were removed, or have no name yet. What they hold may be seen
-    /// after a crash, under the older name or the later one. A directory counts with its attributes.
+    /// Files without a name that somebody holds open: they were removed, or have no name yet. What they hold may be
+    /// seen after a crash, under the older name or the later one. A directory counts with its attributes.
     pub(crate) nameless: BTreeMap<FileId, File>,
 }
 

@@ -1,4 +1,4 @@
-//! Tests crash-2 and crash-4.
+//! Tests lab-crash-2 and lab-crash-4.
 
 use ordo_crash::{
     Counters, DEVICES, Device, Id, Oracle, Plan, Report, Shard, Torn, Violation, explore, explore_on, shrink, sweep,

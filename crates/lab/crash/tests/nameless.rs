@@ -1,5 +1,5 @@
-//! Files without a name: what they held before they got one may be seen after a crash, and what was made durable of them
-//! must be.
+//! Files without a name: what they held before they got one may be seen after a crash, and what was made durable of
+//! them must be.
 
 use ordo_crash::{Device, LogShape, Plan, Shape, explore};
 use ordo_ondisk::{Endian, Format};

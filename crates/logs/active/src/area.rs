@@ -257,7 +257,7 @@ mod tests {
         for count in [100, 3000] {
             let crumbs: Vec<_> = (0..count).map(|i| (DiskOff(i << 20), 8192)).collect();
             let scattered = Area::new(&crumbs, 2048).unwrap_err();
-            assert_eq!(scattered, NoPlace::Scattered { longest: 8192, together: 8192 + (32 << 10) });
+            assert!(matches!(scattered, NoPlace::Scattered { longest: 8192, together } if together > 8192), "{count}");
             assert!(scattered.to_string().contains("pieces of 8192 bytes at most"), "{scattered}");
         }
     }

@@ -1,8 +1,8 @@
 //! The secret behind the handles of `ordo serve nfs`, which outlives the server as they do.
 //!
 //! K1. It is a file of the server's user alone, which no client can read: not on the volume, which clients read, and
-//!     not made of anything that is on it. One that others may read is refused, and so is one that another user has made:
-//!     he knows it.
+//!     not made of anything that is on it. One that others may read is refused, and so is one that another user has
+//!     made: he knows it.
 //! K2. A file that is there is never replaced.
 //! K3. Directories are made at the usual place only: a path with a slip in it is an error.
 

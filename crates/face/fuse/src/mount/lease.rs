@@ -191,8 +191,8 @@ struct Holder {
     path: PathBuf,
 }
 
-/// The processes all of whose user numbers are one, and such a one. A program that belongs to root and that another user
-/// has started has both.
+/// The processes all of whose user numbers are one, and such a one. A program that belongs to root and that another
+/// user has started has both.
 fn processes(wanted: impl Fn(u32) -> bool) -> Vec<i32> {
     let all = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let numbers = all.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());

@@ -51,8 +51,8 @@ impl Volume {
         placer.finish()
     }
 
-    /// Segments into which may be written, in the order of use, after the current one: first those that the table has as
-    /// clean, then those that become clean by this checkpoint.
+    /// Segments into which may be written, in the order of use, after the current one: first those that the table has
+    /// as clean, then those that become clean by this checkpoint.
     fn free_segments(&self) -> Vec<SegNo> {
         let from = self.current().or(self.g.segment_of(self.sb.fields.curseg)).unwrap_or_default();
         let order = || (1..=self.g.nseg).map(|i| self.g.after(from, i - 1)).filter(|n| Some(*n) != self.current());
@@ -66,9 +66,9 @@ impl Volume {
         !self.ifile.usage_of(n).flags.has(SegFlags::INVAL) && live == 0
     }
 
-    /// A dirty segment becomes clean by a checkpoint that both superblocks stand for, if nothing in it is alive now, and
-    /// nothing was at the checkpoint from which the log is rolled forward, and none of that log is in it: until both are
-    /// durable, a repair that is cut begins there again.
+    /// A dirty segment becomes clean by a checkpoint that both superblocks stand for, if nothing in it is alive now,
+    /// and nothing was at the checkpoint from which the log is rolled forward, and none of that log is in it: until
+    /// both are durable, a repair that is cut begins there again.
     pub(crate) fn becomes_clean(&self, n: SegNo) -> bool {
         let flags = self.ifile.usage_of(n).flags;
         let before = self.ifile.empty_before.get(n.0 as usize).copied().unwrap_or(false);

@@ -149,8 +149,8 @@ pub(super) async fn search(image: &mut Image, disk: &Rc<dyn Disk>) -> Result<Opt
     Ok(None)
 }
 
-/// The first superblock, or what is where the second should be, with the places of the copies that follow from the other
-/// fields: for a volume on which nothing but these is wrong, everywhere.
+/// The first superblock, or what is where the second should be, with the places of the copies that follow from the
+/// other fields: for a volume on which nothing but these is wrong, everywhere.
 async fn by_rule(image: &mut Image, disk: &Rc<dyn Disk>) -> Result<Option<Superblock>, Error> {
     let first = read_at(image, disk, LABEL_PAD.into()).await?;
     let second = match Superblock::second_of_damaged(&first) {

@@ -1,9 +1,9 @@
 //! Writes what differs: appends it to the log, and makes both superblocks lead there.
 //!
 //! W1. Nothing live is overwritten: partial segments go behind the log's end, if the log is known to end there and
-//!     nothing live is behind, and into segments of which nothing is live: those that are clean, and dirty ones that this
-//!     checkpoint makes clean, as one of a mount would ([`Volume::becomes_clean`]). Without these a log that has gone
-//!     round has no room for repairs: what it emptied since its checkpoint is marked dirty there.
+//!     nothing live is behind, and into segments of which nothing is live: those that are clean, and dirty ones that
+//!     this checkpoint makes clean, as one of a mount would ([`Volume::becomes_clean`]). Without these a log that has
+//!     gone round has no room for repairs: what it emptied since its checkpoint is marked dirty there.
 //! W2. The new serial numbers are far above all earlier ones: a roll-forward from an old superblock stops before what
 //!     is written here, so that an interrupted repair leaves the volume as it was.
 //! W3. The superblocks are written last, one after the other, after everything else is durable.

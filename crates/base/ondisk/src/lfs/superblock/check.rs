@@ -32,8 +32,8 @@ pub(super) fn unit(f: &Fields, version: Version) -> u32 {
 }
 
 /// The smallest segment: behind the copy of the superblock at its start, and in segment 0 behind the label, must be
-/// room for a summary and one block. A block that does not fit into an empty partial segment fits nowhere, and the log could
-/// not go past such a segment. Segment 0 of version 1 starts behind the label.
+/// room for a summary and one block. A block that does not fit into an empty partial segment fits nowhere, and the log
+/// could not go past such a segment. Segment 0 of version 1 starts behind the label.
 pub(in crate::lfs) fn least_segment(version: Version, sumsize: u32, bsize: u32) -> u32 {
     let label = if version == Version::V1 { 0 } else { LABEL_PAD };
     label.saturating_add(SB_PAD).saturating_add(sumsize).saturating_add(bsize)

@@ -36,23 +36,25 @@ struct Finder<'a> {
 }
 
 impl Finder<'_> {
-    /// A structure, with its check hash if it has one.
-    fn hashed(&self, class: &'static str, at: u64, len: u64, hash: u64) -> Structure {
-        let fix = Fix::sum(How::Hash, at..at + len, at + hash, self.g.endian);
+    /// A structure of `len` bytes, with its check hash, of `covered` bytes, if it has one.
+    fn hashed(&self, class: &'static str, at: u64, (len, covered): (u64, u64), hash: u64) -> Structure {
+        let fix = Fix::sum(How::Hash, at..at + covered, at + hash, self.g.endian);
         let fixes = (hash < len && fix.holds(self.ram)).then_some(fix);
         Structure::new(class, at, len, self.g.endian).fixed(fixes)
     }
 
     fn superblocks(&mut self, at: ByteOff) {
         let g = self.g.clone();
-        self.found.push(self.hashed("superblock", at.0, SUPERBLOCK, SUPERBLOCK_HASH).guarding());
+        // The hash covers the whole fragments that the superblock fills.
+        let superblock = (SUPERBLOCK, u64::from(g.sbsize));
+        self.found.push(self.hashed("superblock", at.0, superblock, SUPERBLOCK_HASH).guarding());
         for group in (0..g.ncg).map(Cgx) {
             let copy = g.byte(g.cgsblock(group)).0;
             if copy != at.0 {
-                self.found.push(self.hashed("superblock copy", copy, SUPERBLOCK, SUPERBLOCK_HASH).guarding());
+                self.found.push(self.hashed("superblock copy", copy, superblock, SUPERBLOCK_HASH).guarding());
             }
             let header = g.byte(g.cgtod(group)).0;
-            self.found.push(self.hashed("group", header, g.cgsize.into(), GROUP_HASH));
+            self.found.push(self.hashed("group", header, (g.cgsize.into(), g.cgsize.into()), GROUP_HASH));
         }
         self.found.push(Structure::new("summary", g.byte(g.csaddr).0, g.cssize.into(), g.endian));
     }
@@ -65,7 +67,7 @@ impl Finder<'_> {
             if inode.mode == 0 {
                 continue;
             }
-            self.found.push(self.hashed("inode", at, len, INODE_HASH));
+            self.found.push(self.hashed("inode", at, (len, len), INODE_HASH));
             if inode.has_blocks(&g) {
                 self.blocks(&inode);
             }

@@ -3,6 +3,7 @@
 use super::*;
 use Class::{Behind, Damage, Leak};
 use Severity::{Manual, Preen};
+use ordo_ondisk::Dialect;
 use std::collections::BTreeSet;
 
 /// Every finding, with its text and its class, by the list of what soft updates may leave (the specification's section
@@ -12,6 +13,10 @@ fn table() -> Vec<(Finding, Severity, Class)> {
     vec![
         (Finding::SuperblockRestored { from: 1, why: x() }, Manual, Damage),
         (Finding::SuperblockHash { at: 1 }, Preen, Leak),
+        (Finding::SuperblockForm { found: Dialect::OldBsd, backup: Dialect::NetBsd }, Manual, Damage),
+        (Finding::BackupHash { group: 1 }, Preen, Behind),
+        (Finding::AcrossBlocks { ino: 1, lbn: 1, frag: 1, count: 1 }, Manual, Damage),
+        (Finding::GroupGap { group: 1, wrong: 1, first: 1 }, Preen, Behind),
         (Finding::SuperblockDiffers { field: "x", found: 1, backup: 1 }, Manual, Damage),
         (Finding::BackupUnusable { group: 1, why: x() }, Manual, Damage),
         (Finding::Optim { found: 1 }, Manual, Damage),

@@ -56,16 +56,6 @@ impl Profile {
     /// The parameters of its scripts.
     pub(super) fn ways(self) -> Ways {
         use What::*;
-        let ways = |weights, calls| Ways {
-            weights,
-            setup: (0, 7),
-            calls,
-            durable: 25,
-            pauses: 12,
-            long_names: 0,
-            held: 6,
-            many_files: false,
-        };
         match self {
             Profile::Any | Profile::Mixed => Ways { long_names: 40, ..ways(MIXED, LENGTHS) },
             Profile::Sizes => ways(
@@ -156,6 +146,14 @@ impl Profile {
                     [(30, 45), (45, 60), (60, 80)],
                 )
             },
+            Profile::Lists | Profile::Inodes | Profile::Holes | Profile::Nameless => self.ways_of_edges(),
+        }
+    }
+
+    /// Those of the profiles for what lies at the edge of two structures.
+    fn ways_of_edges(self) -> Ways {
+        use What::*;
+        match self {
             Profile::Lists => ways(
                 &[
                     (10, Create),
@@ -215,8 +213,14 @@ impl Profile {
                     LENGTHS,
                 )
             },
+            _ => ways(MIXED, LENGTHS),
         }
     }
+}
+
+/// With what most profiles have in common.
+const fn ways(weights: &'static [(u64, What)], calls: [(u64, u64); 3]) -> Ways {
+    Ways { weights, setup: (0, 7), calls, durable: 25, pauses: 12, long_names: 0, held: 6, many_files: false }
 }
 
 /// Fewest and most calls, each range for a third of the scripts.

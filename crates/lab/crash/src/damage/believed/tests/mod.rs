@@ -1,3 +1,5 @@
+//! Which structures are found, and which sums are made right.
+
 use super::*;
 use std::collections::BTreeMap;
 
