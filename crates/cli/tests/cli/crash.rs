@@ -154,7 +154,7 @@ fn unknown_names_are_wrong_usage_and_the_known_ones_are_listed() {
     for (arguments, named) in [
         (&["--workload", "creat"][..], "create"),
         (&["--workload", "mixed,seq1"], "hand"),
-        (&["--workload", "create", "--scheme", "best"], "sync, softupdates"),
+        (&["--workload", "create", "--scheme", "best"], "no scheme is called"),
         (&["--workload", "create", "--disk", "floppy"], "sata"),
         (&["--workload", "create", "--without", "none"], "its rules are"),
         (&["--workload", "create", "--set", "colour=red"], "allocinit"),
