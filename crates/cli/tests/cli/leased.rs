@@ -1,4 +1,5 @@
 //! What a mount's server is to `ordo umount`, to mount(8) and umount(8), and to strangers.
+#![allow(clippy::disallowed_methods, reason = "the time that programs of their own take")]
 
 use crate::common::{Scratch, command, fails, ok, ordo};
 use crate::mounted::{Place, can_mount, is_mounted};
@@ -23,7 +24,6 @@ fn foreground(image: &str, place: &Place, options: &str) -> Child {
 }
 
 /// Runs `ordo umount`, which must end.
-#[allow(clippy::disallowed_methods, reason = "the time that a program of its own takes")]
 fn unmounts(place: &Place) -> Output {
     let mut child = command(["umount", &place.0]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let since = Instant::now();
