@@ -290,11 +290,11 @@ fn umount_f_tells_the_server_to_end_and_no_one_who_waits_for_it() {
     let mut server = foreground(&image, &place, "rw");
     kill_process(Pid::from_child(&server), Signal::STOP).unwrap();
     // As `umount` has it open while it waits.
-    let files = fs::read_dir(format!("/proc/{}/fd", server.id())).unwrap().map(|file| file.unwrap().path());
+    let mut files = fs::read_dir(format!("/proc/{}/fd", server.id())).unwrap().map(|file| file.unwrap().path());
     let is_lease = |file: &std::path::PathBuf| {
         fs::read_link(file).is_ok_and(|name| name.to_string_lossy().starts_with("/memfd:ordo-lease:"))
     };
-    let lease = files.filter(is_lease).next().unwrap();
+    let lease = files.find(is_lease).unwrap();
     let mut waits = Command::new("sleep").arg("1000").stdin(fs::File::open(lease).unwrap()).spawn().unwrap();
     let forced = command(["umount", "-f", &place.0]).stderr(Stdio::piped()).spawn().unwrap();
     let told = || {
