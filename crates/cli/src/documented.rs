@@ -27,5 +27,5 @@ fn every_command_of_readme_is_read_by_the_real_parser() {
             read += 1;
         }
     }
-    assert!(read > 40, "only {read} commands");
+    assert!(read >= 40, "only {read} commands");
 }

@@ -112,7 +112,7 @@ mod tests {
         let pax = Pax::parse(b"12 path=a\nb\n29 mtime=1700000000.25000000\n").unwrap();
         assert_eq!(pax.bytes("path"), Some(&b"a\nb"[..]));
         assert_eq!(pax.time("mtime").unwrap(), Some(Stamp { secs: 1_700_000_000, nanos: 250_000_000 }));
-        let pax = Pax::parse(b"9 size=1\n10 uid=-5\n29 gid=18446744073709551616\n11 mode=+1\n").unwrap();
+        let pax = Pax::parse(b"9 size=1\n10 uid=-5\n28 gid=18446744073709551616\n11 mode=+1\n").unwrap();
         assert_eq!(pax.number("size").unwrap(), Some(1));
         assert_eq!(pax.number("atime").unwrap(), None);
         for key in ["uid", "gid", "mode"] {

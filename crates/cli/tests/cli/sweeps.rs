@@ -15,7 +15,7 @@ const SWEEPS: [&str; 7] = [
     "crash --faults --workload create,rename --scheme sync --states 40",
     "fuzz --images 6",
     "bench --workload create-delete --scheme sync,async,lfs --runs 3 --disk sim:hp_c2447 --size 1G --param pairs=20",
-    "paper write-cost",
+    "paper aj",
 ];
 
 fn sweep(line: &str, more: &[&str]) -> std::process::Output {

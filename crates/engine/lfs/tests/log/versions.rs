@@ -118,11 +118,17 @@ fn crashed(rt: &Rt, ram: &RamDisk, foreign: bool) -> RamDisk {
         make(&mounted.fs, "old").await;
         mounted.fs.syncfs().await.expect("the disk is well");
         mounted.fs.syncfs().await.expect("the disk is well");
+        let before = ram.to_vec();
         make(&mounted.fs, "older").await;
         mounted.fs.syncfs().await.expect("the disk is well");
         let new = make(&mounted.fs, "new").await;
         mounted.fs.fsync(new, false).await.expect("the disk is well");
-        ram.to_vec()
+        // As a system leaves it whose syncs write the superblocks by turns.
+        let [_, second] = superblocks(&disk_of(&before));
+        let at = second.geometry().byte(second.fields.sboffs[1]).0 as usize;
+        let mut image = ram.to_vec();
+        image[at..at + 8192].copy_from_slice(&before[at..at + 8192]);
+        image
     });
     rt.drop_tasks();
     let ram = disk_of(&image);

@@ -248,7 +248,7 @@ mod tests {
                     assert!(seeds.insert(*seed), "{op}");
                 }
             }
-            assert!((4..=250).contains(&script.calls.len()), "{}: {}", script.name, script.calls.len());
+            assert!((3..=250).contains(&script.calls.len()), "{}: {}", script.name, script.calls.len());
             assert_eq!(Script::parse(&script.name, &script.to_string()).as_ref(), Ok(&script));
         }
     }
