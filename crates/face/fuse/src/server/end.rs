@@ -5,8 +5,8 @@
 //!     since this process may be kept from the directory, and syncfs(2) waits for no FUSE server. But before the kernel
 //!     drops pages that are called stale, it writes them, and waits for the answer.
 //! E2. No page comes back after that: reads are refused, so a program that goes on writing gets SIGBUS, and no success.
-//! E3. A thread that waits in the kernel for an answer cannot be ended, and keeps the process and the device. So nothing
-//!     is called stale before the disk has answered.
+//! E3. A thread that waits in the kernel for an answer cannot be ended, and keeps the process and the device. So
+//!     nothing is called stale before the disk has answered.
 
 use super::Server;
 use super::dispatch::Drained;
