@@ -7,6 +7,7 @@ use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, symlink};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 const EPOCH: &str = "1700000000";
@@ -295,6 +296,15 @@ fn a_signal_ends_the_wait_for_an_archive_and_leaves_no_image() {
     assert!(kill.success() && status.signal() == Some(2) && !Path::new(&image).exists(), "{status:?}");
 }
 
+/// Ends the swapping, also when the test fails.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// The owner of a part of the tree exchanges names while it is packed: a directory with a link to one outside, a file
 /// with a pipe.
 #[test]
@@ -314,20 +324,21 @@ fn a_tree_whose_names_are_swapped_while_it_is_packed_gives_nothing_from_outside_
     rustix::fs::mknodat(rustix::fs::CWD, at("pipe"), pipe.0, pipe.1, 0).unwrap();
     // Something to do between the walk and the reading.
     fs::write(at("a"), vec![1; 4 << 20]).unwrap();
-    let (over, swaps) = (std::sync::atomic::AtomicBool::new(false), std::sync::atomic::AtomicU64::new(0));
+    let (over, swaps) = (AtomicBool::new(false), AtomicU64::new(0));
     let (mut made, mut refused) = (0, 0);
     std::thread::scope(|threads| {
         threads.spawn(|| {
-            while !over.load(std::sync::atomic::Ordering::Relaxed) {
+            while !over.load(Ordering::Relaxed) {
                 for (one, other) in [("dir", "link"), ("file", "pipe")] {
                     let flags = rustix::fs::RenameFlags::EXCHANGE;
                     let here = rustix::fs::CWD;
                     rustix::fs::renameat_with(here, at(one), here, at(other), flags).unwrap();
                 }
                 // Sometimes it is the walk that meets the change, and sometimes what comes after.
-                sleep(swaps.fetch_add(1, std::sync::atomic::Ordering::Relaxed) % 7);
+                sleep(swaps.fetch_add(1, Ordering::Relaxed) % 7);
             }
         });
+        let _over = Over(&over);
         for _ in 0..30 {
             let mut child = command(["mkfs", "-q", "-d", &tree, &image]).stderr(Stdio::null()).spawn().unwrap();
             let mut tries = 0;
@@ -350,13 +361,9 @@ fn a_tree_whose_names_are_swapped_while_it_is_packed_gives_nothing_from_outside_
                     fs::remove_file(&image).unwrap();
                 }
                 Some(3) => refused += 1,
-                other => {
-                    over.store(true, std::sync::atomic::Ordering::Relaxed);
-                    panic!("mkfs -d hangs, or ends by {other:?}");
-                }
+                other => panic!("mkfs -d hangs, or ends by {other:?}"),
             }
         }
-        over.store(true, std::sync::atomic::Ordering::Relaxed);
     });
     eprintln!("{made} made, {refused} refused");
 }

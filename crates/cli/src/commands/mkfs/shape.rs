@@ -63,7 +63,7 @@ impl New {
                 let g = sb.geometry();
                 let copies = (0..g.ncg).map(|c| g.byte(g.cgsblock(Cgx(c))).0);
                 let copies = copies.map(|at| at + KNOWN_BY.start..at + KNOWN_BY.end);
-                copies.chain([sb.at.0..sb.at.0 + SBLOCKSIZE as u64]).collect()
+                copies.chain(std::iter::once(sb.at.0..sb.at.0 + SBLOCKSIZE as u64)).collect()
             }
             New::Log(new) => {
                 let found = initial(&new.options).map(|new| new.superblocks).unwrap_or_default();
