@@ -271,7 +271,7 @@ fn with_own_flags(arguments: Vec<OsString>) -> Vec<OsString> {
 /// A helper of umount(8) gets `DIR -f -l -n -r -v -N NAMESPACE -t TYPE`. What has no meaning here is left out; of `-f`
 /// and `-l` the first does what both do.
 fn with_umount_flags(arguments: Vec<OsString>) -> Vec<OsString> {
-    let (mut own, mut force, mut lazy) = (Vec::new(), false, false);
+    let (mut own, mut force, mut lazy, mut read_only) = (Vec::new(), false, false, false);
     let mut rest = arguments.into_iter();
     while let Some(argument) = rest.next() {
         match argument.as_bytes() {
@@ -279,12 +279,14 @@ fn with_umount_flags(arguments: Vec<OsString>) -> Vec<OsString> {
             flags if is_flags(flags) => {
                 force |= flags.contains(&b'f');
                 lazy |= flags.contains(&b'l');
+                read_only |= flags.contains(&b'r');
             }
             _ => own.push(argument),
         }
     }
     own.extend(force.then(|| OsString::from("--force")));
     own.extend((lazy && !force).then(|| OsString::from("--lazy")));
+    own.extend((read_only && !lazy && !force).then(|| OsString::from("--read-only")));
     own
 }
 

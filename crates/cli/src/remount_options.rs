@@ -67,7 +67,7 @@ mod tests {
         assert!(of("remount,nonsense", true).unwrap().is_some());
         assert!(of("nonsense", false).unwrap().is_none(), "that of a mount is looked at there");
         // What mount(8) takes from the table of mounts, and from a line of fstab.
-        let table = "rw,nosuid,nodev,relatime,user_id=0,group_id=0,default_permissions,allow_other,blksize=4096";
+        let table = "rw,nosuid,nodev,relatime,user_id=0,group_id=0,default_permissions,allow_other,max_read=9";
         assert!(of(&format!("{table},remount,ro,nofail,x-systemd.automount,_netdev"), false).unwrap().is_some());
     }
 }

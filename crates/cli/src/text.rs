@@ -21,6 +21,21 @@ pub(crate) fn escape(bytes: &[u8]) -> String {
     shown
 }
 
+/// The bytes that [`escape`] has shown.
+pub(crate) fn unescape(shown: &str) -> Vec<u8> {
+    let (mut bytes, mut rest) = (Vec::with_capacity(shown.len()), shown);
+    while let Some(at) = rest.find('\\') {
+        bytes.extend_from_slice(&rest.as_bytes()[..at]);
+        rest = &rest[at + 1..];
+        let byte = rest.strip_prefix('x').and_then(|rest| u8::from_str_radix(rest.get(..2)?, 16).ok());
+        let (byte, len) = byte.map_or((b'\\', usize::from(rest.starts_with('\\'))), |byte| (byte, 3));
+        bytes.push(byte);
+        rest = &rest[len..];
+    }
+    bytes.extend_from_slice(rest.as_bytes());
+    bytes
+}
+
 /// As [`escape`], for a text of this program that quotes others: a backslash stays as it is.
 pub(crate) fn one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());

@@ -29,7 +29,7 @@ pub struct Listener {
 
 #[derive(Debug)]
 enum Accepts {
-    Unix(UnixListener, #[allow(dead_code)] Name),
+    Unix(UnixListener, #[expect(dead_code, reason = "it goes when this is dropped")] Name),
     Tcp(TcpListener),
 }
 

@@ -79,8 +79,7 @@ const BETWEEN: Duration = Duration::from_millis(20);
 /// take, as that of the directory above, would let them keep the server away.
 struct Turn {
     room: PathBuf,
-    /// Unlocked with this.
-    #[allow(dead_code)]
+    #[expect(dead_code, reason = "it is unlocked when this is dropped")]
     lock: OwnedFd,
 }
 

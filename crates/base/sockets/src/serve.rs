@@ -24,7 +24,8 @@ pub fn serve(
     tell: &dyn Fn(&str),
     attend: impl Fn(Stream, &Place) + Clone + Send + 'static,
 ) -> io::Result<()> {
-    let (mut threads, mut told) = (Vec::new(), false);
+    // One line until it is otherwise: who connects again and again fills no log.
+    let (mut threads, mut told, mut told_full) = (Vec::new(), false, false);
     let outcome = loop {
         if clients.is_stopped() {
             break Ok(());
@@ -39,7 +40,9 @@ pub fn serve(
             Ok(Arrival::Client(stream)) => match clients.enter(&stream, STALLED) {
                 Entry::Stopped => break Ok(()),
                 Entry::Full => {
-                    tell("a connection was refused: there are as many as there may be");
+                    if !std::mem::replace(&mut told_full, true) {
+                        tell("a connection was refused, as all are until one ends: there are as many as there may be");
+                    }
                     continue;
                 }
                 Entry::Short(error) => Err(error),
@@ -54,7 +57,7 @@ pub fn serve(
         match entered {
             Ok(thread) => {
                 threads.push(thread);
-                told = false;
+                (told, told_full) = (false, false);
             }
             Err(error) => {
                 if !std::mem::replace(&mut told, true) {

@@ -58,6 +58,10 @@ impl Stall {
     }
 }
 
+/// The most bytes of one call: it returns only when the client has taken all of them. A client behind a slow line, who
+/// takes some all the time, has not stalled.
+const STEP: usize = 256 << 10;
+
 /// A stream whose calls are noted.
 pub struct Watched<'a, S>(pub &'a mut S, pub &'a Stall);
 
@@ -69,11 +73,16 @@ impl<S: Read> Read for Watched<'_, S> {
 
 impl<S: Write> Write for Watched<'_, S> {
     fn write(&mut self, data: &[u8]) -> io::Result<usize> {
-        self.1.during(|| self.0.write(data))
+        self.1.during(|| self.0.write(&data[..data.len().min(STEP)]))
     }
 
     fn write_vectored(&mut self, data: &[IoSlice<'_>]) -> io::Result<usize> {
-        self.1.during(|| self.0.write_vectored(data))
+        let mut room = STEP;
+        let fits = |slice: &&IoSlice<'_>| room.checked_sub(slice.len()).map(|rest| room = rest).is_some();
+        match (data.iter().take_while(fits).count(), data.first()) {
+            (0, Some(long)) => self.write(long),
+            (count, _) => self.1.during(|| self.0.write_vectored(&data[..count])),
+        }
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -94,5 +103,41 @@ mod tests {
         stalls.writing.during(|| assert!(stalls.longest().is_some()));
         Watched(&mut io::empty(), &stalls.reading).read_to_end(&mut Vec::new()).unwrap();
         assert_eq!(stalls.longest(), None);
+    }
+
+    /// Accepts everything, as a socket that blocks does.
+    #[derive(Default)]
+    struct Accepts(Vec<usize>);
+
+    impl Write for Accepts {
+        fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+            self.0.push(data.len());
+            Ok(data.len())
+        }
+
+        fn write_vectored(&mut self, data: &[IoSlice<'_>]) -> io::Result<usize> {
+            self.0.push(data.iter().map(|slice| slice.len()).sum());
+            Ok(self.0[self.0.len() - 1])
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn no_call_takes_as_long_as_a_large_reply_does() {
+        let (mut to, stall) = (Accepts::default(), Stall::default());
+        let lengths = [16, 3 * STEP + 5, 0, STEP, 7, STEP - 7, 1];
+        let pieces = lengths.map(|len| vec![1; len]);
+        let mut slices = pieces.each_ref().map(|piece| IoSlice::new(piece));
+        let mut rest = &mut slices[..];
+        while !rest.is_empty() {
+            let done = Watched(&mut to, &stall).write_vectored(rest).unwrap();
+            IoSlice::advance_slices(&mut rest, done);
+        }
+        Watched(&mut to, &stall).write_all(&pieces[1]).unwrap();
+        assert!(to.0.iter().all(|&len| len <= STEP), "{:?}", to.0);
+        assert_eq!(to.0.iter().sum::<usize>(), lengths.iter().sum::<usize>() + lengths[1]);
     }
 }

@@ -282,8 +282,8 @@ fn give_up_rights(user: u32, group: u32) -> nix::Result<()> {
 }
 
 /// What is said when a volume that was unmounted cannot be closed for a while.
-const ENDS_SLOWLY: &str = "unmounted, and the disk has not taken the last changes yet; another SIGTERM or SIGINT gives \
-     them up";
+const ENDS_SLOWLY: &str = "ends, and the disk has not taken the last changes yet; another SIGTERM or SIGINT gives them \
+     up";
 
 /// Ends the program: nothing of the volume can be closed in order, for its disk does not answer.
 fn give_up(ended: Ended, messages: &Messages) -> ! {

@@ -72,9 +72,11 @@ struct Wanted {
 pub(crate) fn run(args: &Args) -> Outcome {
     if let Some(file) = &args.restore {
         let text = crate::commands::lines::read(file)?;
-        let text = String::from_utf8(text).with_context(|| file.display().to_string())?;
+        let shown = text::one_line(&file.display().to_string());
+        let text = String::from_utf8(text).with_context(|| shown.clone())?;
+        let records = records(&text).map_err(|why| usage(format!("{shown}:{why}")))?;
         return image::change_each(&args.places, args.start, "not all lists are set", async |fs, place| {
-            restore(fs, place, &text).await
+            restore(fs, place, &records).await
         });
     }
     let lists = |texts: &[String], with_perm| -> anyhow::Result<Vec<Change>> {
@@ -173,40 +175,78 @@ async fn number(fs: &Rc<Fs>, change: &Change) -> anyhow::Result<u32> {
     }
 }
 
-/// Sets what getfacl has printed of each file (cli-acl-1).
-async fn restore(fs: &Rc<Fs>, place: &Inside, text: &str) -> Outcome {
+/// What getfacl has printed of a file (cli-acl-1).
+#[derive(Debug, Default)]
+struct Record {
+    path: Vec<u8>,
+    owner: Option<String>,
+    group: Option<String>,
+    /// Set-user-id, set-group-id and the sticky bit.
+    special: u16,
+    entries: Vec<Change>,
+}
+
+/// Reads all of it, so that nothing is changed where a line is wrong.
+fn records(text: &str) -> Result<Vec<Record>, String> {
+    let (mut all, mut within) = (Vec::<Record>::new(), false);
+    for (number, line) in (1..).zip(text.lines()) {
+        if let Some(path) = line.strip_prefix("# file: ") {
+            all.push(Record { path: text::unescape(path), ..Record::default() });
+            within = true;
+            continue;
+        }
+        let line = line.trim();
+        within &= !line.is_empty();
+        let record = match all.last_mut().filter(|_| within) {
+            Some(record) => record,
+            None if line.is_empty() || line.starts_with('#') => continue,
+            None => return Err(format!("{number}: {line:?} belongs to no file: \"# file: NAME\" comes before it")),
+        };
+        let head = |word| line.strip_prefix(word).map(str::trim);
+        if let Some(user) = head("# owner:") {
+            record.owner = Some(user.to_owned());
+        } else if let Some(group) = head("# group:") {
+            record.group = Some(group.to_owned());
+        } else if let Some(flags) = head("# flags:") {
+            let bits = flags.chars().zip([0o4000, 0o2000, 0o1000]).filter(|(letter, _)| *letter != '-');
+            record.special = bits.fold(0, |all, (_, bit)| all | bit);
+        } else {
+            let entries = line.split('#').next().unwrap_or_default();
+            record.entries.extend(acl::changes(entries, true).map_err(|why| format!("{number}: {why}"))?);
+        }
+    }
+    Ok(all)
+}
+
+/// Sets what the records say.
+async fn restore(fs: &Rc<Fs>, place: &Inside, records: &[Record]) -> Outcome {
     let mut tally = image::Tally::new();
-    for block in text.split("\n\n") {
-        let Some(path) = block.lines().find_map(|line| line.strip_prefix("# file: ")) else { continue };
-        let path = crate::place::join(&place.path, path.trim_start_matches('/').as_bytes());
-        let restored = restore_one(fs, &path, block).await.map_err(|error| format!("{error:#}"));
+    for record in records {
+        let below = record.path.iter().position(|&b| b != b'/').map_or(&[][..], |at| &record.path[at..]);
+        let path = crate::place::join(&place.path, below);
+        let restored = restore_one(fs, &path, record).await.map_err(|error| format!("{error:#}"));
         tally.judge(&text::escape(&path), restored);
     }
     Ok(tally.status())
 }
 
-async fn restore_one(fs: &Rc<Fs>, path: &[u8], block: &str) -> anyhow::Result<()> {
+async fn restore_one(fs: &Rc<Fs>, path: &[u8], record: &Record) -> anyhow::Result<()> {
     let file = resolve(fs, path, true).await?;
-    let head = |word: &str| block.lines().find_map(|line| line.strip_prefix(word)).map(str::trim);
     let mut owner = SetAttr::default();
-    if let Some(user) = head("# owner: ") {
+    if let Some(user) = &record.owner {
         owner.uid = Some(names::id(fs, Table::Users, user).await?);
     }
-    if let Some(group) = head("# group: ") {
+    if let Some(group) = &record.group {
         owner.gid = Some(names::id(fs, Table::Groups, group).await?);
     }
     fs.setattr(file.node(), &owner).await?;
-    let special = head("# flags: ").unwrap_or("---").chars().zip([0o4000, 0o2000, 0o1000]);
-    let special = special.filter(|(letter, _)| *letter != '-').fold(0, |all, (_, bit)| all | bit);
-    let bits = file.attr().mode.bits() & 0o777 | special;
+    let bits = file.attr().mode.bits() & 0o777 | record.special;
     let mode = SetAttr { mode: Some(Mode::new(u32::from(bits))), ..SetAttr::default() };
     fs.setattr(file.node(), &mode).await?;
     let (mut own, mut default) = (Vec::new(), Vec::new());
-    for line in block.lines().map(|line| line.split('#').next().unwrap_or_default().trim()) {
-        for change in acl::changes(line, true).map_err(usage)? {
-            let id = number(fs, &change).await?;
-            put(if change.default { &mut default } else { &mut own }, change.tag, id, change.perm);
-        }
+    for change in &record.entries {
+        let id = number(fs, change).await?;
+        put(if change.default { &mut default } else { &mut own }, change.tag, id, change.perm);
     }
     // As it is now, with the special bits.
     let file = resolve(fs, path, true).await?;

@@ -2,8 +2,8 @@
 
 use super::info::mounted_on;
 use crate::out::{Outcome, Status, say};
-use ordo_fuse::Unmounted;
 use ordo_fuse::mount::table;
+use ordo_fuse::{MountError, Remount, Unmounted};
 use ordofs::disk::FileOptions;
 use ordofs::rt::Rt;
 use ordofs::{Found, ImageSpec, locate};
@@ -25,6 +25,9 @@ pub(crate) struct Args {
     /// what the server cannot write within some seconds is given up
     #[arg(short, long)]
     force: bool,
+    /// If it is in use, make it read-only (umount -r)
+    #[arg(long, hide = true, conflicts_with_all = ["force", "lazy"])]
+    read_only: bool,
 }
 
 /// Unmounts, and waits for the server.
@@ -33,7 +36,15 @@ pub(crate) fn run(args: &Args) -> Outcome {
     let before = table::absolute(&args.dir).and_then(|dir| table::mounted_at(&dir)).ok().flatten();
     let unmounted = match args.force {
         true => ordo_fuse::force_unmount(&args.dir)?,
-        false => ordo_fuse::unmount(&args.dir, args.lazy)?,
+        false => match (ordo_fuse::unmount(&args.dir, args.lazy), &before) {
+            (Err(MountError::InUse(_)), Some(mounted)) if args.read_only => {
+                let change = Remount { read_only: Some(true), ..Remount::default() };
+                ordo_fuse::remount(Path::new(&mounted.source), &args.dir, &change)?;
+                say(&format!("{dir}: in use, and not unmounted; it is read-only now"));
+                return Ok(Status::DONE);
+            }
+            (unmounted, _) => unmounted?,
+        },
     };
     match unmounted {
         Unmounted::Finished => {}

@@ -7,6 +7,7 @@ use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, symlink};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 const EPOCH: &str = "1700000000";
@@ -293,4 +294,76 @@ fn a_signal_ends_the_wait_for_an_archive_and_leaves_no_image() {
         sleep(20);
     };
     assert!(kill.success() && status.signal() == Some(2) && !Path::new(&image).exists(), "{status:?}");
+}
+
+/// Ends the swapping, also when the test fails.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// The owner of a part of the tree exchanges names while it is packed: a directory with a link to one outside, a file
+/// with a pipe.
+#[test]
+fn a_tree_whose_names_are_swapped_while_it_is_packed_gives_nothing_from_outside_and_nothing_waits() {
+    const SECRET: &[u8] = b"what only root may read";
+    let scratch = Scratch::new();
+    let (tree, image) = (scratch.path("tree"), scratch.path("v.img"));
+    let at = |name: &str| format!("{tree}/{name}");
+    for dir in [at("dir"), scratch.path("outside")] {
+        fs::create_dir_all(dir).unwrap();
+    }
+    fs::write(at("dir/f"), vec![b'x'; SECRET.len()]).unwrap();
+    fs::write(scratch.path("outside/f"), SECRET).unwrap();
+    symlink(scratch.path("outside"), at("link")).unwrap();
+    fs::write(at("file"), "contents").unwrap();
+    let pipe = (rustix::fs::FileType::Fifo, rustix::fs::Mode::from_raw_mode(0o600));
+    rustix::fs::mknodat(rustix::fs::CWD, at("pipe"), pipe.0, pipe.1, 0).unwrap();
+    // Something to do between the walk and the reading.
+    fs::write(at("a"), vec![1; 4 << 20]).unwrap();
+    let (over, swaps) = (AtomicBool::new(false), AtomicU64::new(0));
+    let (mut made, mut refused) = (0, 0);
+    std::thread::scope(|threads| {
+        threads.spawn(|| {
+            while !over.load(Ordering::Relaxed) {
+                for (one, other) in [("dir", "link"), ("file", "pipe")] {
+                    let flags = rustix::fs::RenameFlags::EXCHANGE;
+                    let here = rustix::fs::CWD;
+                    rustix::fs::renameat_with(here, at(one), here, at(other), flags).unwrap();
+                }
+                // Sometimes it is the walk that meets the change, and sometimes what comes after.
+                sleep(swaps.fetch_add(1, Ordering::Relaxed) % 7);
+            }
+        });
+        let _over = Over(&over);
+        for _ in 0..30 {
+            let mut child = command(["mkfs", "-q", "-d", &tree, &image]).stderr(Stdio::null()).spawn().unwrap();
+            let mut tries = 0;
+            let status = loop {
+                match child.try_wait().unwrap() {
+                    Some(status) => break status.code(),
+                    None if tries == 3000 => {
+                        let _ = child.kill();
+                        break None;
+                    }
+                    None => sleep(20),
+                }
+                tries += 1;
+            };
+            match status {
+                Some(0) => {
+                    made += 1;
+                    let bytes = fs::read(&image).unwrap();
+                    assert!(!bytes.windows(SECRET.len()).any(|window| window == SECRET));
+                    fs::remove_file(&image).unwrap();
+                }
+                Some(3) => refused += 1,
+                other => panic!("mkfs -d hangs, or ends by {other:?}"),
+            }
+        }
+    });
+    eprintln!("{made} made, {refused} refused");
 }

@@ -60,9 +60,18 @@ fn a_new_volume_has_a_log_of_the_size_that_is_asked_for() {
     let log: serde_json::Value = serde_json::from_str(&log).unwrap();
     assert_eq!(log.get(0).unwrap_or(&log)["size"], 2 << 20, "{log}");
     ok(ordo(["fsck", "-n", &image]));
-    let said = fails(2, ordo(["mkfs", "--size", "16M", "--log-size", "4k", &scratch.path("small.img")]));
-    assert!(said.contains("without a log"), "{said}");
-    ok(ordo(["fsck", "-n", &scratch.path("small.img")]));
+    // A log that is impossible is refused before anything is written.
+    let before = fs::read(&image).unwrap();
+    for size in ["1", "4k", "5G", "62M"] {
+        for options in [&["--force", "--size", "64M"][..], &["--force"]] {
+            let arguments = ["mkfs", "--log-size", size, &image].into_iter().chain(options.iter().copied());
+            let said = fails(2, ordo(arguments));
+            assert!(said.contains("--log-size: a journal of"), "{said}");
+            assert!(fs::read(&image).unwrap() == before, "{size}");
+        }
+    }
+    fails(2, ordo(["mkfs", "--size", "16M", "--log-size", "4k", &scratch.path("small.img")]));
+    assert!(!fs::exists(scratch.path("small.img")).unwrap());
 }
 
 #[test]

@@ -5,7 +5,7 @@ use crate::common::{Scratch, command, fails, ok, ordo};
 use crate::mounted::{Place, can_mount, is_mounted};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
-use std::os::unix::fs::{MetadataExt, symlink};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -35,6 +35,56 @@ fn unmounts(place: &Place) -> Output {
         std::thread::sleep(Duration::from_millis(20));
     }
     child.wait_with_output().unwrap()
+}
+
+/// Where everybody may run them.
+const PYTHON: &str = "/usr/bin/python3";
+const SETPRIV: &str = "/usr/bin/setpriv";
+
+fn can_act() -> bool {
+    let missing: Vec<_> = [PYTHON, SETPRIV].into_iter().filter(|tool| !fs::exists(tool).unwrap()).collect();
+    if !missing.is_empty() {
+        eprintln!("skipped: needs {missing:?}");
+    }
+    can_mount() && missing.is_empty()
+}
+
+/// A program in Python that has said that it is ready, and goes on until this is dropped.
+struct Actor(Child);
+
+impl Actor {
+    fn new(program: &str, argument: &str) -> Actor {
+        Actor::start(Command::new(PYTHON).args(["-c", program, argument]))
+    }
+
+    fn of_nobody(program: &str, argument: &str) -> Actor {
+        let mut command = Command::new(SETPRIV);
+        command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups", PYTHON, "-c", program, argument]);
+        Actor::start(&mut command)
+    }
+
+    fn start(command: &mut Command) -> Actor {
+        let mut actor = Actor(command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap());
+        let (mut line, said) = (String::new(), actor.0.stdout.as_mut().unwrap());
+        std::io::BufRead::read_line(&mut std::io::BufReader::new(said), &mut line).unwrap();
+        assert_eq!(line, "ready\n");
+        actor
+    }
+}
+
+impl Drop for Actor {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Number and mark of a mount, as its lease is called by them.
+fn number_and_mark(place: &Place) -> String {
+    let table = fs::read_to_string("/proc/self/mountinfo").unwrap();
+    let line = table.lines().rev().find(|line| line.split(' ').nth(4) == Some(&place.0)).unwrap();
+    let mark = line.split([' ', ',']).find_map(|word| word.strip_prefix("max_read=")).unwrap();
+    format!("{}/{mark}", line.split(' ').nth(2).unwrap())
 }
 
 /// Where umount(8) is not wanted: its helper may be installed, and waits.
@@ -102,29 +152,17 @@ sys.stdin.read()
 
 #[test]
 fn a_stranger_cannot_delay_an_umount_or_answer_for_the_server() {
-    // Where everybody may run it.
-    let (python, setpriv) = ("/usr/bin/python3", "/usr/bin/setpriv");
-    if !can_mount() || ![python, setpriv].iter().all(|tool| fs::exists(tool).unwrap()) {
-        eprintln!("skipped: needs python3 and setpriv");
+    if !can_act() {
         return;
     }
     let scratch = Scratch::new();
     let (image, place) = (scratch.volume(), Place::new(&scratch));
     let mut server = foreground(&image, &place, "rw");
-    let dev = fs::metadata(&place.0).unwrap().dev();
-    let number = format!("{}:{}", rustix::fs::major(dev), rustix::fs::minor(dev));
-    let mut stranger = Command::new(setpriv);
-    stranger.args(["--reuid", "65534", "--regid", "65534", "--clear-groups", python, "-c", STRANGER, &number]);
-    let mut stranger = stranger.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    let mut line = String::new();
-    std::io::BufRead::read_line(&mut std::io::BufReader::new(stranger.stdout.as_mut().unwrap()), &mut line).unwrap();
-    assert_eq!(line, "ready\n");
+    let _stranger = Actor::of_nobody(STRANGER, &number_and_mark(&place));
     fs::write(place.at("x"), "x").unwrap();
     ok(unmounts(&place));
     assert!(server.wait().unwrap().success());
     ok(ordo(["fsck", "-n", &image]));
-    let _ = stranger.kill();
-    let _ = stranger.wait();
 }
 
 #[test]
@@ -228,6 +266,13 @@ fn the_helper_of_umount_waits_until_the_image_can_be_moved() {
     symlink(env!("CARGO_BIN_EXE_ordo"), &helper).unwrap();
     ok(ordo(["mount", "-o", "commit=3600", &image, &place.0]));
     fs::write(place.at("large"), vec![7; 8 << 20]).unwrap();
+    // As umount(8) says of -r: what is in use becomes read-only.
+    let inside = fs::File::open(place.at("large")).unwrap();
+    fails(32, Command::new(&helper).args([&*place.0]).output().unwrap());
+    let busy = Command::new(&helper).args([&*place.0, "-r"]).output().unwrap();
+    assert!(fails(0, busy).contains("read-only now"));
+    assert!(fs::write(place.at("no"), "").is_err());
+    drop(inside);
     ok(Command::new(&helper).args([&*place.0, "-n", "-v", "-t", "fuse.ordo"]).output().unwrap());
     ok(ordo(["fsck", "-n", &image]));
     fails(32, Command::new(&helper).arg(&place.0).output().unwrap());
@@ -267,9 +312,7 @@ fn a_server_that_may_not_unmount_ends_by_one_signal_and_nothing_is_lost() {
     kill_process(Pid::from_child(&server), Signal::TERM).unwrap();
     assert!(server.wait().unwrap().success());
     assert!(fs::write(place.at("more"), "").is_err());
-    let unmounted = unmounts(&place);
-    assert!(String::from_utf8_lossy(&unmounted.stderr).contains("nothing is lost"), "{unmounted:?}");
-    ok(unmounted);
+    assert!(fails(0, unmounts(&place)).contains("nothing is lost"));
     assert!(!is_mounted(&place.0));
     assert_eq!(ok(ordo(["cat", &format!("{image}:/file")])), "kept");
     // A server that was killed is another matter.
@@ -317,6 +360,15 @@ fn umount_f_tells_the_server_to_end_and_no_one_who_waits_for_it() {
     waits.wait().unwrap();
 }
 
+/// Keeps one mount in a namespace of its own, and not those of the tests beside this one.
+const KEEPS: &str = r#"
+while read -r _ dir kind _; do
+    case $kind in fuse*) [ "$dir" = "$0" ] || umount -i -l "$dir" ;; esac
+done < /proc/self/mounts
+echo ready
+exec cat
+"#;
+
 #[test]
 fn umount_does_not_wait_for_a_mount_that_is_still_in_another_namespace() {
     if !can_mount() {
@@ -325,18 +377,9 @@ fn umount_does_not_wait_for_a_mount_that_is_still_in_another_namespace() {
     let scratch = Scratch::new();
     let (image, place) = (scratch.volume(), Place::new(&scratch));
     let mut server = foreground(&image, &place, "rw");
-    let mut elsewhere = Command::new("unshare").args(["-m", "cat"]).stdin(Stdio::piped()).spawn().unwrap();
-    let has_it = |process: u32| {
-        let own = fs::read_link("/proc/self/ns/mnt").unwrap();
-        fs::read_link(format!("/proc/{process}/ns/mnt")).is_ok_and(|namespace| namespace != own)
-    };
-    while !has_it(elsewhere.id()) {
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    let unmounted = unmounts(&place);
-    assert!(String::from_utf8_lossy(&unmounted.stderr).contains("in use elsewhere"), "{unmounted:?}");
-    drop(elsewhere.stdin.take());
-    elsewhere.wait().unwrap();
+    let elsewhere = Actor::start(Command::new("unshare").args(["-m", "sh", "-c", KEEPS, &place.0]));
+    assert!(fails(0, unmounts(&place)).contains("in use elsewhere"));
+    drop(elsewhere);
     assert!(server.wait().unwrap().success());
 }
 
@@ -352,25 +395,99 @@ sys.stdin.read()
 
 #[test]
 fn no_process_of_the_servers_user_answers_for_it() {
-    let (python, setpriv) = ("/usr/bin/python3", "/usr/bin/setpriv");
-    if !can_mount() || ![python, setpriv].iter().all(|tool| fs::exists(tool).unwrap()) {
-        eprintln!("skipped: needs python3 and setpriv");
+    if !can_act() {
         return;
     }
     let scratch = Scratch::new();
     let (image, place) = (scratch.volume(), Place::new(&scratch));
     let mut server = foreground(&image, &place, "allow_other,runas=65534:65534");
-    let dev = fs::metadata(&place.0).unwrap().dev();
-    let number = format!("{}:{}", rustix::fs::major(dev), rustix::fs::minor(dev));
-    let mut impostor = Command::new(setpriv);
-    impostor.args(["--reuid", "65534", "--regid", "65534", "--clear-groups", python, "-c", IMPOSTOR, &number]);
-    let mut impostor = impostor.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    let mut line = String::new();
-    std::io::BufRead::read_line(&mut std::io::BufReader::new(impostor.stdout.as_mut().unwrap()), &mut line).unwrap();
-    assert_eq!(line, "ready\n");
+    let _impostor = Actor::of_nobody(IMPOSTOR, &number_and_mark(&place));
     fs::write(place.at("x"), "x").unwrap();
     ok(unmounts(&place));
     assert!(server.wait().unwrap().success());
-    impostor.kill().unwrap();
-    impostor.wait().unwrap();
+}
+
+#[test]
+fn a_server_that_hangs_does_not_answer_for_a_later_mount_with_its_number() {
+    if !can_mount() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let (one, other, third) = (scratch.path("one.img"), scratch.path("other.img"), scratch.path("third.img"));
+    for image in [&one, &other, &third] {
+        ok(ordo(["mkfs", "-q", "--size", "16M", image]));
+    }
+    let (first, second) = (Place::new_at(&scratch, "first"), Place::new_at(&scratch, "second"));
+    let (mut same, mut tries) = (false, 0);
+    while !same && tries < 10 {
+        tries += 1;
+        let mut hangs = foreground(&one, &first, "rw");
+        let number = fs::metadata(&first.0).unwrap().dev();
+        kill_process(Pid::from_child(&hangs), Signal::STOP).unwrap();
+        only_unmount(&first);
+        let mut dead = foreground(&other, &second, "rw");
+        same = fs::metadata(&second.0).unwrap().dev() == number;
+        fs::write(second.at("x"), "x").unwrap();
+        dead.kill().unwrap();
+        dead.wait().unwrap();
+        assert!(fails(3, ordo(["mount", &third, &second.0])).contains("whose server is gone"));
+        assert!(fails(1, unmounts(&second)).contains("server had died"));
+        kill_process(Pid::from_child(&hangs), Signal::CONT).unwrap();
+        assert!(hangs.wait().unwrap().success());
+        ok(ordo(["fsck", "-y", &other]));
+    }
+    if !same {
+        eprintln!("the number of a mount was never used again at once: what this is about was not met");
+    }
+}
+
+/// Writes into a map of a file, whose descriptor it keeps or not, and goes on having it mapped.
+const MAPS: &str = r#"
+import mmap, os, sys
+fd = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT, 0o644)
+os.ftruncate(fd, 40 * 4096)
+pages = mmap.mmap(fd, 40 * 4096)
+os.close(fd)
+for page in range(40):
+    pages[page * 4096:page * 4096 + 4] = b"kept"
+print("ready", flush=True)
+sys.stdin.read()
+"#;
+
+/// Every end of a service whose mount a program still has a file of mapped into memory: what is in the map by then is
+/// on the volume. The directory above is root's alone, so a server without rights cannot ask for it by a path.
+#[test]
+fn what_was_written_into_a_map_is_kept_by_every_end_of_the_service() {
+    if !can_act() {
+        return;
+    }
+    for (options, signals) in [("allow_other,runas=65534:65534", 1), ("allow_other,runas=65534:65534", 2), ("rw", 2)] {
+        for transport in ["classic", "uring"] {
+            let scratch = Scratch::new();
+            fs::set_permissions(scratch.path("."), fs::Permissions::from_mode(0o700)).unwrap();
+            let (image, place) = (scratch.volume(), Place::new(&scratch));
+            let options = format!("{options},commit=3600,transport={transport}");
+            if transport == "uring" && !ordo(["mount", "--fake", "-o", &options, &image, &place.0]).status.success() {
+                eprintln!("transport=uring is not available here");
+                continue;
+            }
+            let mut server = foreground(&image, &place, &options);
+            let program = Actor::new(MAPS, &place.at("mapped"));
+            for _ in 0..signals {
+                // A server that has ended by the first signal has no need of the second.
+                let _ = kill_process(Pid::from_child(&server), Signal::TERM);
+                std::thread::sleep(Duration::from_millis(300));
+            }
+            assert!(server.wait().unwrap().success(), "{options}, {signals}");
+            drop(program);
+            if is_mounted(&place.0) {
+                fails(0, unmounts(&place));
+            }
+            let found = Command::new(env!("CARGO_BIN_EXE_ordo")).args(["cat", &format!("{image}:/mapped")]).output();
+            let found = found.unwrap().stdout;
+            assert_eq!(found.len(), 40 * 4096, "{options}, {signals}");
+            assert!(found.chunks(4096).all(|page| page.starts_with(b"kept")), "{options}, {signals}: pages are lost");
+            ok(ordo(["fsck", "-n", &image]));
+        }
+    }
 }

@@ -51,6 +51,33 @@ fn lists_are_set_shown_and_restored() {
     assert!(!bare.contains("default") && !bare.contains("mask") && bare.contains("group::r-x"), "{bare}");
     ok(ordo(["setfacl", "--restore", &lists, &image]));
     assert_eq!(ok(ordo(["getfacl", &dir])), shown);
+    // What getfacl has not printed changes nothing, wherever it is.
+    let right = std::fs::read_to_string(&lists).unwrap();
+    ok(ordo(["setfacl", "-b", &dir]));
+    let bare = ok(ordo(["getfacl", "-n", &dir]));
+    let next = right.lines().count() + 1;
+    for (nonsense, line) in [
+        ("nonsense\n".to_owned(), 1),
+        (format!("{right}user::rwx\n"), next),
+        (format!("{right}# file: /d\nuser::rwz\n"), next + 1),
+    ] {
+        std::fs::write(&lists, nonsense).unwrap();
+        let said = fails(2, ordo(["setfacl", "--restore", &lists, &image]));
+        assert!(said.contains(&format!("lists:{line}: ")), "{said}");
+        assert_eq!(ok(ordo(["getfacl", "-n", &dir])), bare);
+    }
+    std::fs::write(&lists, &right).unwrap();
+    ok(ordo(["setfacl", "--restore", &lists, &image]));
+    assert_eq!(ok(ordo(["getfacl", &dir])), shown);
+    // Of any name.
+    let odd = at(&image, "/odd\n\\name");
+    ok(ordo(["mkdir", &odd]));
+    ok(ordo(["setfacl", "-m", "u:7:rwx", &odd]));
+    let lines = ok(ordo(["getfacl", "-n", &odd]));
+    std::fs::write(&lists, &lines).unwrap();
+    ok(ordo(["setfacl", "-b", &odd]));
+    ok(ordo(["setfacl", "--restore", &lists, &image]));
+    assert_eq!(ok(ordo(["getfacl", "-n", &odd])), lines);
     ok(ordo(["setfacl", "-x", "u:ann,d:u:ann", &dir]));
     assert!(!ok(ordo(["getfacl", &dir])).contains("ann"));
     fails(2, ordo(["setfacl", "-m", "u:ann:q", &dir]));

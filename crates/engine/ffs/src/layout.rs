@@ -145,6 +145,10 @@ impl Layout for Ffs {
         self.set_attributes(op, who, inode, area, rights).await
     }
 
+    async fn can_be_released(&self, inode: &Inode) -> Result<()> {
+        self.can_be_released(inode).await
+    }
+
     async fn release(&self, op: Op, inode: &Inode) -> Result<()> {
         self.release(op, inode).await
     }

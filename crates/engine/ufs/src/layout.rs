@@ -205,6 +205,15 @@ pub trait Layout: 'static {
     async fn set_attributes(&self, op: Op, who: &Caller, inode: &Inode, area: &[u8], rights: Option<u16>)
     -> Result<()>;
 
+    /// Refuses a file that [`Layout::release`] could not free as a whole: called before its last name goes, since only
+    /// fsck finds a file that has none and keeps its space. Reads what leads to its blocks.
+    ///
+    /// # Errors
+    /// `Corrupt`; `Io`.
+    async fn can_be_released(&self, _inode: &Inode) -> Result<()> {
+        Ok(())
+    }
+
     /// Frees an inode without names and users: clears pointers and mode, with the steps `BlocksReleased` (several for a
     /// big file, from the end) and `InodeReleased`; redeems ripe tickets.
     async fn release(&self, op: Op, inode: &Inode) -> Result<()>;

@@ -187,6 +187,9 @@ impl<L: Layout> Ufs<L> {
         if over_dir && !self.is_empty(&target.inode).await? {
             return Err(Refusal::NotEmpty.into());
         }
+        if over_dir || target.inode.links_seen() <= 1 {
+            self.layout.can_be_released(&target.inode).await?;
+        }
         let moves_dir = is_dir && !Rc::ptr_eq(source.dir, target.dir);
         let buf = self.add_link(op, &source.inode, now).await?;
         if moves_dir {

@@ -23,7 +23,8 @@ use held::{ask, carried, refused, used_by, wipe};
 use ordofs::disk::fence::DEFAULT_INTERVAL;
 use ordofs::disk::{Existing, FileOptions};
 use ordofs::rt::Rt;
-use ordofs::{Acls, ImageSpec, JournalChange, MmpChange, TuneError, Tuning};
+use ordofs::{Acls, ImageSpec, JournalChange, MmpChange, Tuning};
+use shape::New;
 
 /// Makes a volume
 ///
@@ -196,7 +197,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
         (Some(size), true) if !is_url(&spec) => {
             // An error here concerns the shape, not the file: the user must change the arguments.
             let new = args.new_volume(size, 512, clock);
-            new.check().map_err(usage)?;
+            args.check_of(&new).map_err(usage)?;
             let existing = if args.force { Existing::Overwrite } else { Existing::Refuse };
             let instead = "give --force to make it anew, or no --size to use it as it is";
             new.create(clock, &spec.path, existing).map_err(|error| refused(&spec, error, instead))?;
@@ -214,7 +215,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
             if size.is_some_and(|size| size > info.size) {
                 bail!("{spec}: has only {} bytes; give a smaller --size", info.size);
             }
-            new.check().map_err(|why| usage(format!("{spec}: {why}")))?;
+            args.check_of(&new).map_err(|why| usage(format!("{spec}: {why}")))?;
             // Before the volume is made, because a signature may lie in the middle of it.
             wipe(&rt, &spec, &disk, &found)?;
             drop((disk, rt));
@@ -224,18 +225,32 @@ pub(crate) fn run(args: &Args) -> Outcome {
         }
     }
     args.protect(&spec)?;
-    if let Some(bytes) = args.log_size {
-        let tuning = Tuning { log: Some(JournalChange::On(Some(bytes))), ..Tuning::default() };
-        // The volume was made nevertheless, and a log can be added later.
-        tuning.apply(&spec).map_err(|error| match error {
-            TuneError::JournalSize { .. } => usage(format!("{spec}: was made, without a log: {error}")),
-            error => anyhow!(error).context(format!("{spec}: was made, without a log")),
-        })?;
+    if let Some(tuning) = args.log() {
+        // A log can be added later.
+        tuning.apply(&spec).map_err(|error| anyhow!(error).context(format!("{spec}: was made, without a log")))?;
     }
     args.show()
 }
 
 impl Args {
+    /// Whether such a volume is possible, with all that it shall have; if not, why. Called before anything is written.
+    fn check_of(&self, new: &New) -> Result<(), String> {
+        new.check()?;
+        match (new, self.log()) {
+            (New::Ufs(new), Some(tuning)) => {
+                let superblock = new.params.superblock().map_err(|error| error.to_string())?;
+                tuning.check_new(&superblock).map_err(|error| format!("--log-size: {error}"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The change that makes the log, if there shall be one.
+    fn log(&self) -> Option<Tuning> {
+        let bytes = self.log_size?;
+        Some(Tuning { log: Some(JournalChange::On(Some(bytes))), ..Tuning::default() })
+    }
+
     /// Makes the record of the volume's writer, if it is wanted.
     fn protect(&self, spec: &ImageSpec) -> anyhow::Result<()> {
         if self.mmp {

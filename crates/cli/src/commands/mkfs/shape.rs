@@ -7,7 +7,7 @@ use ordo_ondisk::lfs::newfs::initial;
 use ordo_ondisk::lfs::{NewfsOptions, Version};
 use ordo_ondisk::superblock::SBLOCKSIZE;
 use ordo_ondisk::superblock::newfs::{NewfsParams, Rotation, System};
-use ordo_ondisk::{Endian, Format};
+use ordo_ondisk::{Cgx, Endian, Format};
 use ordofs::disk::{Disk, Existing};
 use ordofs::rt::Rt;
 use ordofs::{Acls, NewLog, NewVolume, OpenError};
@@ -21,6 +21,9 @@ const SECTORS_OF_A_TRACK: u32 = 32;
 
 /// Bytes of a block of UFS.
 const BLOCK: u32 = 32 << 10;
+
+/// The bytes of a superblock by which it is known as one.
+const KNOWN_BY: Range<u64> = 1372..1376;
 
 /// A volume that is about to be made.
 pub(super) enum New {
@@ -51,12 +54,16 @@ impl New {
         self.create_on(&rt, Rc::new(disk), zeroed)
     }
 
-    /// Where its superblocks lie that lead to all the rest; copies that only a repair looks for are not among them.
+    /// Where its superblocks lie, which lead to all the rest; of the copies in the groups, what they are known by. The
+    /// first one is the last: what has it is complete.
     pub(super) fn superblocks(&self) -> Vec<Range<u64>> {
         match self {
             New::Ufs(new) => {
-                let found = new.params.superblock().into_iter();
-                found.map(|sb| sb.at.0..sb.at.0 + SBLOCKSIZE as u64).collect()
+                let Ok(sb) = new.params.superblock() else { return Vec::new() };
+                let g = sb.geometry();
+                let copies = (0..g.ncg).map(|c| g.byte(g.cgsblock(Cgx(c))).0);
+                let copies = copies.map(|at| at + KNOWN_BY.start..at + KNOWN_BY.end);
+                copies.chain(std::iter::once(sb.at.0..sb.at.0 + SBLOCKSIZE as u64)).collect()
             }
             New::Log(new) => {
                 let found = initial(&new.options).map(|new| new.superblocks).unwrap_or_default();
@@ -195,5 +202,20 @@ impl Args {
             id: clock.id(),
             ..usual
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ordo_ondisk::superblock::{Magic, Superblock};
+
+    #[test]
+    fn a_superblock_is_known_by_a_few_bytes_alone() {
+        let mut sb: Superblock = NewfsParams::new(Format::Ufs2, 64 << 20).superblock().unwrap();
+        let mut bytes = sb.encode(1);
+        assert!(Magic::of(&bytes).is_some());
+        bytes[KNOWN_BY.start as usize..KNOWN_BY.end as usize].fill(0);
+        assert!(Magic::of(&bytes).is_none());
     }
 }

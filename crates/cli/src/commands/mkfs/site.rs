@@ -4,8 +4,9 @@
 //!     and renamed. A rename changes more than contents where the file has several names, another owner or attributes,
 //!     and it needs a directory that can be written and room for both; there the file is emptied, and built in place.
 //! S2. What is built in place or as a new file is no volume until it is complete ([`ordofs::disk::Withheld`]): its
-//!     superblocks come last. So a kill leaves the old volume, or none, or the new one, and never a part of one that
-//!     looks whole.
+//!     superblocks come last, and so does what their copies are known by. So a kill leaves the old volume, or none, or
+//!     the new one, and nothing that could be read or repaired and is only a part of one. Where it is built beside the
+//!     old one, it also leaves the file `.NAME.*.new`.
 //! S3. After a failure there is no file where none was, the old volume where it was kept, and otherwise zeroes.
 
 use anyhow::Context;

@@ -123,7 +123,12 @@ fn same(found: &Statx, seen: Key) -> anyhow::Result<()> {
 /// Those of the system; when it is another one.
 pub(super) fn regular(root: &OwnedFd, path: &[u8], seen: Key) -> anyhow::Result<File> {
     let file = open(root, path, OFlags::RDONLY | OFlags::NONBLOCK)?;
-    same(&stat(&file, b"")?, seen)?;
+    let found = stat(&file, b"")?;
+    same(&found, seen)?;
+    // The number of a file that is gone may be given to a pipe.
+    if FileType::from_raw_mode(found.stx_mode.into()) != FileType::RegularFile {
+        bail!("was replaced by something else while the tree was read");
+    }
     Ok(File::from(file))
 }
 
@@ -239,4 +244,38 @@ pub(super) fn extents(file: &File, size: u64) -> anyhow::Result<Vec<Extent>> {
         at = hole;
     }
     Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    /// What [`walk`] has seen is what is read: a name that leads elsewhere by then is an error, and nothing waits.
+    #[test]
+    fn what_was_swapped_after_the_walk_is_neither_followed_nor_waited_for() {
+        let scratch = tempfile::tempdir().unwrap();
+        let at = |name: &str| scratch.path().join(name);
+        fs::create_dir_all(at("tree/d")).unwrap();
+        fs::create_dir(at("outside")).unwrap();
+        fs::write(at("tree/d/f"), "contents").unwrap();
+        fs::hard_link(at("tree/d/f"), at("outside/f")).unwrap();
+        let tree = walk(&at("tree"), None).unwrap();
+        let file = tree.node(tree.find(&[b"d", b"f"]).unwrap());
+        let Content::Host { path, key, .. } = &file.content else { panic!("it has contents") };
+        let root = tree.root.as_ref().unwrap();
+        let read = |path: &[u8], key| regular(root, path, key);
+        assert!(read(path, *key).is_ok());
+        fs::rename(at("tree/d"), at("tree/e")).unwrap();
+        symlink(at("outside"), at("tree/d")).unwrap();
+        assert!(read(path, *key).is_err(), "it is the same file, but outside of the tree");
+        assert!(open(root, b"d", OFlags::RDONLY | OFlags::DIRECTORY).is_err());
+        fs::write(at("tree/e/new"), "contents").unwrap();
+        fs::rename(at("tree/e/new"), at("tree/e/f")).unwrap();
+        assert!(read(b"e/f", *key).is_err(), "another file");
+        let pipe = at("tree/pipe");
+        host::mknodat(host::CWD, &pipe, FileType::Fifo, host::Mode::from_raw_mode(0o600), 0).unwrap();
+        assert!(read(b"pipe", key_of(&pipe).unwrap()).is_err(), "not even one with the number of the file");
+    }
 }

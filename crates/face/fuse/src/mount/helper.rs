@@ -3,7 +3,7 @@
 //! It gets one end of a socket as a descriptor, named in `_FUSE_COMMFD`, and sends the open, mounted `/dev/fuse` back
 //! through it.
 
-use super::{MountError, MountOptions};
+use super::{Mark, MountError, MountOptions};
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use rustix::net::{
@@ -36,13 +36,13 @@ fn run(command: &mut Command) -> Result<(), MountError> {
 }
 
 /// Mounts on `dir`; returns the mounted device.
-pub(super) fn mount(dir: &Path, opts: &MountOptions) -> Result<OwnedFd, MountError> {
+pub(super) fn mount(dir: &Path, opts: &MountOptions, mark: Mark) -> Result<OwnedFd, MountError> {
     let failed = |errno| MountError::System { doing: "mounting on", path: dir.into(), errno };
     let (ours, theirs) =
         socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None).map_err(failed)?;
     // The helper inherits its end; our end is not inherited.
     fcntl_setfd(&theirs, FdFlags::empty()).map_err(failed)?;
-    let options = opts.for_helper()?;
+    let options = opts.for_helper(mark)?;
     run(Command::new(PROGRAM)
         .args([OsStr::new("-o"), &options, OsStr::new("--"), dir.as_os_str()])
         .env("_FUSE_COMMFD", theirs.as_raw_fd().to_string()))?;
@@ -88,13 +88,13 @@ mod tests {
             return;
         }
         let dir = tempfile::tempdir().unwrap();
-        let fd = mount(dir.path(), &MountOptions::new("a,b")).unwrap();
+        let fd = mount(dir.path(), &MountOptions::new("a,b"), Mark(7)).unwrap();
         let mounted = super::super::table::mounted_at(dir.path()).unwrap().unwrap();
         assert_eq!((mounted.kind.as_str(), mounted.source.to_str()), ("fuse.ordo", Some("a,b")));
         drop(fd);
         unmount(dir.path(), false).unwrap();
         assert!(super::super::table::mounted_at(dir.path()).unwrap().is_none());
-        let refused = mount(&dir.path().join("missing"), &MountOptions::new("x")).unwrap_err().to_string();
+        let refused = mount(&dir.path().join("missing"), &MountOptions::new("x"), Mark(7)).unwrap_err().to_string();
         assert!(refused.starts_with("fusermount3 refused: ") && refused.contains("missing"), "{refused}");
     }
 

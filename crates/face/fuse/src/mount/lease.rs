@@ -10,8 +10,8 @@
 //! U2. `umount` waits for the server of this mount only. The lease belongs to the mount's owner, as the kernel names
 //!     him in the table of mounts, and the file's owner is as hard to forge as the mount's. A mount that root has made
 //!     is root's, and so is its lease, whoever its server runs as: else each process of that user could answer for it.
-//!     The kernel gives the number of a mount to the next one while the server of the first still writes: that one's
-//!     lease says that its mount is gone, and of several the newest counts.
+//!     The kernel gives the number of a mount to the next one while the server of the first still writes, or hangs: the
+//!     lease has the mount's mark, too, which no later mount has. Of several the newest counts.
 //! U3. Only a server that has closed the image reports the result. An end without a report means a server that was
 //!     killed, or that failed: what it had not written is lost, and `umount` must not ignore that.
 //! U4. Looking for a lease never waits for anybody, and who fills his descriptors or starts programs of root's makes
@@ -36,7 +36,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How the names of these files begin; number of the mount and time follow.
+/// How the names of these files begin; number and mark of the mount, and time follow.
 const NAME: &str = "ordo-lease";
 /// The first bytes of the file: it is locked, and the mount is there; or the mount is gone. A report follows.
 const HELD: &[u8] = b"held\n";
@@ -55,10 +55,10 @@ pub struct Lease {
 }
 
 impl Lease {
-    /// Takes the lease of the mount with number `device` (`major:minor`), which this user has just made.
-    pub(super) fn take(device: &str) -> io::Result<Lease> {
+    /// Takes the lease of a mount that this user has just made.
+    pub(super) fn take(mounted: &Mounted) -> io::Result<Lease> {
         let now = clock_gettime(ClockId::Boottime);
-        let name = format!("{NAME}:{device}:{:020}.{:09}", now.tv_sec, now.tv_nsec);
+        let name = format!("{}{:020}.{:09}", begin_of(mounted), now.tv_sec, now.tv_nsec);
         let file = File::from(memfd_create(name, MemfdFlags::CLOEXEC)?);
         flock(&file, FlockOperation::LockExclusive)?;
         // Only now can it be taken for a lease: one that is not locked would mean a server that has ended.
@@ -81,6 +81,14 @@ impl Lease {
         };
         // If nothing can be said, `umount` does not take that for success (U3).
         let _ = self.file.write_all_at(said, HELD.len() as u64);
+    }
+}
+
+/// How the names of a mount's leases begin (U2).
+fn begin_of(Mounted { device, mark, .. }: &Mounted) -> String {
+    match mark {
+        Some(mark) => format!("{NAME}:{device}/{mark}:"),
+        None => format!("{NAME}:{device}:"),
     }
 }
 
@@ -118,7 +126,7 @@ impl Waiter {
     /// another user's, whose files only root may see).
     pub(super) fn find(mounted: &Mounted) -> Option<Waiter> {
         let (owner, memory) = (mounted.owner?, MountId::of_memory()?);
-        let begin = format!("/memfd:{NAME}:{}:", mounted.device);
+        let begin = format!("/memfd:{}", begin_of(mounted));
         let found = Waiter::among(processes(|user| user == owner), &begin, owner, memory);
         // One that has given up root's rights.
         found.or_else(|| Waiter::among(processes(|user| owner == 0 && user != 0), &begin, owner, memory))
@@ -306,7 +314,7 @@ mod tests {
     fn the_wait_ends_with_the_lease_and_not_before() {
         let mount = mounted("ends");
         assert!(Waiter::find(&mount).is_none());
-        let lease = Lease::take(&mount.device).unwrap();
+        let lease = Lease::take(&mount).unwrap();
         let waiter = Waiter::find(&mount).unwrap();
         let (done, ended) = mpsc::channel();
         std::thread::spawn(move || done.send(waiter.wait()).unwrap());
@@ -321,13 +329,13 @@ mod tests {
     #[test]
     fn what_failed_is_told_to_all_who_wait_and_silence_is_no_success() {
         let mount = mounted("failed");
-        let lease = Lease::take(&mount.device).unwrap();
+        let lease = Lease::take(&mount).unwrap();
         let waiters = [(); 2].map(|()| Waiter::find(&mount).unwrap());
         lease.end(Err("no space"));
         for waiter in waiters {
             assert_eq!(waiter.wait(), Some(LastWrites::Failed("no space".into())));
         }
-        let lease = Lease::take(&mount.device).unwrap();
+        let lease = Lease::take(&mount).unwrap();
         let waiter = Waiter::find(&mount).unwrap();
         drop(lease);
         assert_eq!(waiter.wait(), Some(LastWrites::Unknown));
@@ -336,7 +344,7 @@ mod tests {
     #[test]
     fn a_server_that_still_has_its_mount_is_not_waited_for() {
         let mount = mounted("elsewhere");
-        let lease = Lease::take(&mount.device).unwrap();
+        let lease = Lease::take(&mount).unwrap();
         assert_eq!(Waiter::find(&mount).unwrap().wait(), None);
         lease.end(Ok(()));
     }
@@ -344,10 +352,10 @@ mod tests {
     #[test]
     fn who_waits_is_never_taken_for_the_server() {
         let mount = mounted("waits");
-        let lease = Lease::take(&mount.device).unwrap();
+        let lease = Lease::take(&mount).unwrap();
         let waiters = [(); 2].map(|()| Waiter::find(&mount).unwrap());
         let own = vec![std::process::id().cast_signed()];
-        let found = holders(own, &format!("/memfd:{NAME}:{}:", mount.device), MountId::of_memory().unwrap());
+        let found = holders(own, &format!("/memfd:{}", begin_of(&mount)), MountId::of_memory().unwrap());
         let server = format!("/proc/{}/fd/{}", std::process::id(), lease.file.as_raw_fd());
         assert_eq!(found.iter().map(|holder| &holder.path).collect::<Vec<_>>(), [Path::new(&server)]);
         lease.end(Ok(()));
@@ -357,7 +365,7 @@ mod tests {
     #[test]
     fn a_mount_that_has_got_the_number_of_another_one_has_its_own_lease() {
         let mount = mounted("reused");
-        let (older, newer) = (Lease::take(&mount.device).unwrap(), Lease::take(&mount.device).unwrap());
+        let (older, newer) = (Lease::take(&mount).unwrap(), Lease::take(&mount).unwrap());
         let waiter = Waiter::find(&mount).unwrap();
         newer.end(Ok(()));
         assert_eq!(waiter.wait(), Some(LastWrites::Done), "the older one is still held");
@@ -368,9 +376,19 @@ mod tests {
     }
 
     #[test]
+    fn a_server_that_hangs_is_not_that_of_a_later_mount_with_its_number() {
+        let mount = Mounted { mark: Some(1), ..mounted("hangs") };
+        let later = Mounted { mark: Some(2), ..mount.clone() };
+        let lease = Lease::take(&mount).unwrap();
+        assert!(Waiter::find(&mount).is_some());
+        assert!(Waiter::find(&later).is_none(), "it has not said that its mount is gone");
+        lease.end(Ok(()));
+    }
+
+    #[test]
     fn a_lease_of_another_user_than_the_mounts_owner_is_none() {
         let mount = mounted("foreign");
-        let lease = Lease::take(&mount.device).unwrap();
+        let lease = Lease::take(&mount).unwrap();
         let foreign = Mounted { owner: mount.owner.map(|owner| owner + 1), ..mount.clone() };
         assert!(Waiter::find(&foreign).is_none());
         if rustix::process::geteuid().is_root() {

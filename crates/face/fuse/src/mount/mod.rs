@@ -23,7 +23,9 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::mount::MountFlags;
 use rustix::process::{getegid, geteuid};
+use rustix::time::{ClockId, clock_gettime};
 use std::ffi::{CString, OsString};
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 /// The file system type of our mounts.
@@ -114,6 +116,27 @@ impl By {
     }
 }
 
+/// What tells a mount from all others that have, or have had, its device number: the most that the kernel asks for in
+/// one read. It is the one number of a FUSE mount that the table of mounts shows and that may be anything: beyond
+/// [`MAX_TRANSFER`](crate::transport::MAX_TRANSFER) it limits nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Mark(u32);
+
+impl Mark {
+    /// Milliseconds, which come again after 24 days. A number that is free again within one has had no server.
+    fn new() -> Mark {
+        let now = clock_gettime(ClockId::Boottime);
+        let millis = now.tv_sec.wrapping_mul(1000).wrapping_add(now.tv_nsec / 1_000_000);
+        Mark(1 << 31 | (millis & i64::from(i32::MAX)) as u32)
+    }
+}
+
+impl fmt::Display for Mark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "max_read={}", self.0)
+    }
+}
+
 /// A mount that has no server yet. Dropping it unmounts.
 #[derive(Debug)]
 pub struct Session {
@@ -158,12 +181,12 @@ pub fn mount(dir: &Path, opts: &MountOptions) -> Result<Session, MountError> {
     let dir = check(dir)?;
     let by = By::now();
     let fd = match by {
-        By::Root => direct(&dir, opts)?,
-        By::Helper => helper::mount(&dir, opts)?,
+        By::Root => direct(&dir, opts, Mark::new())?,
+        By::Helper => helper::mount(&dir, opts, Mark::new())?,
     };
     let mounted = table::mounted_at(&dir).map_err(MountError::Table)?;
     // Without a lease everything works except the wait at the end of `umount`.
-    let lease = mounted.as_ref().and_then(|mounted| Lease::take(&mounted.device).ok());
+    let lease = mounted.as_ref().and_then(|mounted| Lease::take(mounted).ok());
     if let (By::Root, Some(mounted)) = (by, &mounted) {
         // This affects only speed; it is refused where /sys is read-only.
         let _ = std::fs::write(format!("/sys/class/bdi/{}/read_ahead_kb", mounted.device), READ_AHEAD_KIB.to_string());
@@ -218,10 +241,10 @@ fn open_device() -> Result<OwnedFd, MountError> {
     })
 }
 
-fn direct(dir: &Path, opts: &MountOptions) -> Result<OwnedFd, MountError> {
+fn direct(dir: &Path, opts: &MountOptions, mark: Mark) -> Result<OwnedFd, MountError> {
     let fd = open_device()?;
     let mut data = format!(
-        "fd={},rootmode=40000,user_id={},group_id={},default_permissions",
+        "fd={},rootmode=40000,user_id={},group_id={},default_permissions,{mark}",
         fd.as_raw_fd(),
         geteuid().as_raw(),
         getegid().as_raw()

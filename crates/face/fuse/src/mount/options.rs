@@ -1,6 +1,6 @@
 //! Mount options.
 
-use super::MountError;
+use super::{Mark, MountError};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
@@ -44,7 +44,7 @@ impl MountOptions {
     }
 
     /// The options for `fusermount3 -o`.
-    pub(super) fn for_helper(&self) -> Result<OsString, MountError> {
+    pub(super) fn for_helper(&self, mark: Mark) -> Result<OsString, MountError> {
         if self.suid || self.dev || self.gives_up_rights {
             return Err(MountError::RootOnly);
         }
@@ -58,7 +58,7 @@ impl MountOptions {
             (self.dirsync, ",dirsync"),
         ];
         flags.iter().filter(|(on, _)| *on).for_each(|(_, flag)| text.push(flag));
-        text.push(",fsname=");
+        text.push(format!(",{mark},fsname="));
         text.push(escape(&self.source));
         Ok(text)
     }
@@ -83,13 +83,14 @@ mod tests {
     #[test]
     fn the_helper_gets_permissions_checked_and_the_source_escaped() {
         let opts = MountOptions { allow_other: true, read_only: true, ..MountOptions::new("/a,b\\c") };
-        let text = opts.for_helper().unwrap();
-        assert_eq!(text, "default_permissions,nosuid,nodev,subtype=ordo,allow_other,ro,fsname=/a\\,b\\\\c");
+        let text = opts.for_helper(Mark(7)).unwrap();
+        let rest = "default_permissions,nosuid,nodev,subtype=ordo,allow_other,ro,max_read=7,fsname=/a\\,b\\\\c";
+        assert_eq!(text, rest);
     }
 
     #[test]
     fn the_helper_is_not_asked_for_what_only_root_may_have() {
         let opts = MountOptions { suid: true, ..MountOptions::new("x") };
-        assert!(matches!(opts.for_helper(), Err(MountError::RootOnly)));
+        assert!(matches!(opts.for_helper(Mark(7)), Err(MountError::RootOnly)));
     }
 }

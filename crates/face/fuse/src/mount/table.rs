@@ -24,6 +24,8 @@ pub struct Mounted {
     pub read_only: bool,
     /// The user who has mounted it, of a FUSE mount.
     pub owner: Option<u32>,
+    /// What tells an OrdoFS mount from others that have had its device number.
+    pub mark: Option<u32>,
 }
 
 impl Mounted {
@@ -58,7 +60,7 @@ fn parse_line(line: &[u8]) -> Option<Mounted> {
     // Optional fields end with a single dash.
     let dash = fields.iter().skip(6).position(|field| field == b"-")? + 6;
     let of_all = String::from_utf8_lossy(fields.get(dash + 3)?);
-    let owner = of_all.split(',').find_map(|option| option.strip_prefix("user_id="));
+    let number = |name| of_all.split(',').find_map(|option| option.strip_prefix(name))?.parse().ok();
     Some(Mounted {
         device: String::from_utf8(fields.get(2)?.to_vec()).ok()?,
         dir: unescape(fields.get(4)?).into(),
@@ -66,7 +68,8 @@ fn parse_line(line: &[u8]) -> Option<Mounted> {
         source: unescape(fields.get(dash + 2)?),
         options: String::from_utf8_lossy(fields.get(5)?).into_owned(),
         read_only: of_all.split(',').any(|option| option == "ro"),
-        owner: owner.and_then(|owner| owner.parse().ok()),
+        owner: number("user_id="),
+        mark: number("max_read="),
         shared: of_all.into_owned(),
     })
 }
@@ -117,12 +120,13 @@ mod tests {
     #[test]
     fn the_table_is_read_with_optional_fields_and_blanks() {
         let table = b"36 35 98:0 / /mnt\\040one rw,noatime shared:1 master:2 - ext4 /dev/sda rw\n\
-            40 35 0:53 / /mnt/two rw - fuse.ordo /img\\134x ro,user_id=7,group_id=8\nnonsense\n";
+            40 35 0:53 / /mnt/two rw - fuse.ordo /img\\134x ro,user_id=7,group_id=8,max_read=9\nnonsense\n";
         let mounts = parse(table);
         assert_eq!(mounts.len(), 2);
         assert_eq!((mounts[0].dir.as_path(), mounts[0].kind.as_str()), (Path::new("/mnt one"), "ext4"));
         assert_eq!((mounts[1].device.as_str(), mounts[1].source.to_str()), ("0:53", Some("/img\\x")));
         assert_eq!((mounts[1].options.as_str(), mounts[1].read_only, mounts[1].owner), ("rw", true, Some(7)));
+        assert_eq!((mounts[0].mark, mounts[1].mark), (None, Some(9)));
         assert_eq!((mounts[0].options.as_str(), mounts[0].read_only, mounts[0].owner), ("rw,noatime", false, None));
     }
 

@@ -40,17 +40,21 @@ pub type Answer = Result<Reply, Errno>;
 pub enum Notice {
     /// The cached attributes of this file (in the kernel's numbers) are stale.
     StaleAttributes(u64),
+    /// All that is cached of this file is stale. The kernel writes first what it has not written, and takes the notice
+    /// only when that is answered.
+    Stale(u64),
 }
 
 impl Notice {
     /// Code and body of the message.
     pub fn encode(self) -> (i32, Vec<u8>) {
+        let inval =
+            |nodeid, off| (abi::NOTIFY_INVAL_INODE, abi::InvalInodeOut { nodeid, off, len: 0 }.as_bytes().to_vec());
         match self {
             // A negative offset: attributes only. Invalidating pages would take the file's lock, which the caller of
             // the current request may hold.
-            Notice::StaleAttributes(nodeid) => {
-                (abi::NOTIFY_INVAL_INODE, abi::InvalInodeOut { nodeid, off: -1, len: 0 }.as_bytes().to_vec())
-            }
+            Notice::StaleAttributes(nodeid) => inval(nodeid, -1),
+            Notice::Stale(nodeid) => inval(nodeid, 0),
         }
     }
 }

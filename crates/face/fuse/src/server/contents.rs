@@ -40,12 +40,18 @@ fn at_most(mut pieces: Segments, len: u32) -> Segments {
 
 impl<F: FileSystem, T: Transport> Server<F, T> {
     pub(super) async fn read(&self, node: NodeId, args: &ReadIn) -> Answer {
+        if self.ends.get() {
+            return Err(Errno::NOTCONN);
+        }
         let len = args.size.min(MAX_TRANSFER);
         let pieces = self.fs.read(node, args.offset, len).await.map_err(|e| self.refuse(&e))?;
         Ok(Reply::Data(at_most(pieces, len)))
     }
 
     pub(super) async fn write(&self, mut who: Caller, node: NodeId, args: &WriteIn, data: &[u8]) -> Answer {
+        if self.ends.get() && args.write_flags & abi::WRITE_CACHE == 0 {
+            return Err(Errno::NOTCONN);
+        }
         // The writer is not known, and cannot be told that it may not use the reserve: the data would be lost.
         who.privileged |= args.write_flags & abi::WRITE_CACHE != 0;
         if args.write_flags & abi::WRITE_KILL_SUIDGID != 0 {

@@ -39,6 +39,11 @@ impl Lookups {
         taken
     }
 
+    /// All nodes that have any.
+    pub(super) fn nodes(&self) -> Vec<NodeId> {
+        self.0.keys().copied().collect()
+    }
+
     /// Removes all remaining lookups, by node.
     pub(super) fn drain(&mut self) -> Vec<(NodeId, u64)> {
         let mut all: Vec<_> = self.0.drain().collect();

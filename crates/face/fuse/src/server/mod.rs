@@ -10,6 +10,7 @@ mod attributes;
 mod callers;
 mod contents;
 mod dispatch;
+mod end;
 mod follow;
 mod init;
 mod ioctl;
@@ -269,7 +270,13 @@ async fn serve_on<F: FileSystem + 'static, T: Transport + 'static>(
         lease.is_unmounted();
     }
     let ends_slowly = server.opts.ends_slowly.clone();
-    patiently(server.settle(), signals, &ends_slowly).await.map_or(Reason::GivenUp, |()| reason)
+    let end = async {
+        if matches!(reason, Reason::Signalled | Reason::MayNotUnmount) {
+            server.take_what_is_mapped(rt).await;
+        }
+        server.settle().await;
+    };
+    patiently(end, signals, &ends_slowly).await.map_or(Reason::GivenUp, |()| reason)
 }
 
 /// The state of [`serve`], shared by the requests in progress.
@@ -292,6 +299,8 @@ struct Server<F, T> {
     under_way: Cell<usize>,
     /// Notified when `under_way` becomes zero.
     finished: Notify,
+    /// Nothing is read or written for programs any more (end-2).
+    ends: Cell<bool>,
 }
 
 impl<F: FileSystem, T: Transport> Server<F, T> {
@@ -309,6 +318,7 @@ impl<F: FileSystem, T: Transport> Server<F, T> {
             turn: Cell::new(Turn::default()),
             under_way: Cell::new(0),
             finished: Notify::new(),
+            ends: Cell::new(false),
         }
     }
 }

@@ -5,13 +5,13 @@
 //! waits for the kernel also waits for them. SIGHUP is what a server in a terminal gets when the window is closed.
 //!
 //! A server that has given up its rights may not unmount. It would go on for ever after the first signal, so it makes
-//! everything durable and ends the service, as after a second one: the mount stays, and whoever may removes it.
+//! everything durable and ends the service, as after a second one: the mount stays, and whoever may removes it. In both
+//! cases programs may still have files mapped into memory: `end` takes what they have written there.
 //!
 //! What is under way is answered and written even then: a volume is not lost to an impatient user. Only an end that has
 //! taken [`PATIENCE`], since the disk does not answer, is given up by a signal that comes after that.
 
 use super::Reason;
-use crate::mount::sync::sync;
 use crate::mount::{MountError, MountPoint, unmount};
 use ordo_rt::{Rt, Watch};
 use rustix::io::read;
@@ -83,9 +83,7 @@ impl Signals {
         let (place, refused) = (self.place.clone(), self.refused.clone());
         let sender = self.sender.try_clone();
         std::thread::spawn(move || {
-            if let Err(MountError::Permission(dir)) = unmount::detach(&place) {
-                // What the kernel has of memory maps. This user may be kept from the directory; then it is not asked.
-                let _ = sync(&dir);
+            if let Err(MountError::Permission(_)) = unmount::detach(&place) {
                 refused.store(true, Ordering::Release);
                 // It wakes the loop as a signal does. If it cannot, the next signal ends the service.
                 let _ = sender.and_then(|mut sender| sender.write_all(b"e"));

@@ -1,7 +1,7 @@
 //! `/dev/fuse`: one read for a request, one writev for a reply.
 
 use super::message::{Message, Pool};
-use super::{Gone, MAX_TRANSFER, Transport};
+use super::{Gone, MAX_TRANSFER, Notifier, Transport};
 use crate::proto::abi::{InHeader, OutHeader, WriteIn};
 use crate::proto::reply::{Answer, Notice, Reply};
 use ordo_rt::{Rt, Watch};
@@ -39,22 +39,31 @@ impl DevFuse {
     }
 
     fn send(&self, unique: u64, error: i32, pieces: &[&[u8]]) -> bool {
-        let header = size_of::<OutHeader>();
-        let len = header + pieces.iter().map(|piece| piece.len()).sum::<usize>();
-        let head = OutHeader { len: len as u32, error, unique };
-        let mut slices = Vec::with_capacity(1 + pieces.len());
-        slices.push(IoSlice::new(head.as_bytes()));
-        slices.extend(pieces.iter().map(|piece| IoSlice::new(piece)));
-        loop {
-            match writev(&self.fd, &slices) {
-                // The kernel accepts a reply as a whole or not at all.
-                Ok(_) => return true,
-                Err(Errno::INTR) => {}
-                // ENOENT: the request is gone (its connection was aborted). ENODEV: the whole mount is.
-                Err(_) => return false,
-            }
+        send(&self.fd, unique, error, pieces)
+    }
+}
+
+fn send(fd: impl AsFd, unique: u64, error: i32, pieces: &[&[u8]]) -> bool {
+    let header = size_of::<OutHeader>();
+    let len = header + pieces.iter().map(|piece| piece.len()).sum::<usize>();
+    let head = OutHeader { len: len as u32, error, unique };
+    let mut slices = Vec::with_capacity(1 + pieces.len());
+    slices.push(IoSlice::new(head.as_bytes()));
+    slices.extend(pieces.iter().map(|piece| IoSlice::new(piece)));
+    loop {
+        match writev(fd.as_fd(), &slices) {
+            // The kernel accepts a reply as a whole or not at all.
+            Ok(_) => return true,
+            Err(Errno::INTR) => {}
+            // ENOENT: the request is gone (its connection was aborted). ENODEV: the whole mount is.
+            Err(_) => return false,
         }
     }
+}
+
+fn notify(fd: impl AsFd, notice: Notice) {
+    let (code, body) = notice.encode();
+    send(fd, 0, code, &[&body]);
 }
 
 impl Transport for DevFuse {
@@ -96,7 +105,11 @@ impl Transport for DevFuse {
     }
 
     fn notify(&self, notice: Notice) {
-        let (code, body) = notice.encode();
-        self.send(0, code, &[&body]);
+        notify(&self.fd, notice);
+    }
+
+    fn notifier(&self) -> rustix::io::Result<Notifier> {
+        let fd = rustix::io::fcntl_dupfd_cloexec(&self.fd, 0)?;
+        Ok(Box::new(move |notice| notify(&fd, notice)))
     }
 }

@@ -81,6 +81,9 @@ pub enum Gone {
     Failed(Errno),
 }
 
+/// Sends notifications; see [`Transport::notifier`].
+pub type Notifier = Box<dyn Fn(Notice) + Send>;
+
 /// A transport to and from the kernel: [`DevFuse`] or [`Uring`].
 #[allow(async_fn_in_trait)]
 pub trait Transport {
@@ -103,4 +106,10 @@ pub trait Transport {
 
     /// Sends a notification to the kernel. It is not an error if the kernel no longer accepts it.
     fn notify(&self, notice: Notice);
+
+    /// [`Transport::notify`] for another thread: that may wait there for answers to requests that the notice causes.
+    ///
+    /// # Errors
+    /// The system's, when it has no descriptor left.
+    fn notifier(&self) -> rustix::io::Result<Notifier>;
 }

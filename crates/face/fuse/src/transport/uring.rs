@@ -14,7 +14,7 @@
 #![allow(unsafe_code)]
 
 use super::message::SMALL;
-use super::{DevFuse, Gone, MAX_TRANSFER, Message, NoUring, Transport};
+use super::{DevFuse, Gone, MAX_TRANSFER, Message, NoUring, Notifier, Transport};
 use crate::first::{First, first};
 use crate::proto::abi::{InHeader, OutHeader, UringCommand, UringEntry};
 use crate::proto::reply::{Answer, Notice, Reply};
@@ -399,6 +399,10 @@ impl Transport for Uring {
 
     fn notify(&self, notice: Notice) {
         self.device.notify(notice);
+    }
+
+    fn notifier(&self) -> rustix::io::Result<Notifier> {
+        self.device.notifier()
     }
 }
 

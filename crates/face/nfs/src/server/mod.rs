@@ -83,10 +83,11 @@ pub async fn serve<F: FileSystem + 'static>(
     let listener = Rc::new(listener);
     let arrivals = rt.watch(listener.clone());
     let server = Rc::new(Server::new(rt, fs, opts, port));
-    let mut stop = pin!(stop);
+    let (mut stop, mut told) = (pin!(stop), false);
     let outcome = loop {
         let ends = match listener.accept() {
             Ok(Arrival::Client(Stream::Tcp(stream))) => {
+                told = false;
                 server.admit(stream);
                 // Who connects again and again does not keep the others waiting.
                 rt.yield_now().await;
@@ -95,7 +96,12 @@ pub async fn serve<F: FileSystem + 'static>(
             // NFS has no addresses of this kind: a connection like that is closed.
             Ok(Arrival::Client(Stream::Unix(_))) => continue,
             Ok(Arrival::Nobody) => first(arrivals.readable(), stop.as_mut()).await,
-            Ok(Arrival::Short(_)) => first(rt.sleep(PAUSE), stop.as_mut()).await,
+            Ok(Arrival::Short(error)) => {
+                if !std::mem::replace(&mut told, true) {
+                    (server.opts.complain)(&Error::io(error).told_as("a connection could not be accepted"));
+                }
+                first(rt.sleep(PAUSE), stop.as_mut()).await
+            }
             Err(error) => break Err(error),
         };
         if ends {

@@ -343,6 +343,17 @@ impl Tuning {
         }
     }
 
+    /// Whether a new volume, which will have this superblock, can be changed so: it is empty.
+    ///
+    /// # Errors
+    /// See [`TuneError`].
+    pub fn check_new(&self, sb: &Superblock) -> Result<(), TuneError> {
+        let mut sb = sb.clone();
+        // But for the root and `.snap`.
+        sb.fields.cs_nbfree = sb.fields.dsize / i64::from(sb.fields.frag.max(1)) - 2;
+        self.check(&sb).map(drop)
+    }
+
     /// Checks that all changes are possible (T1); returns the size of the journal if one is to be made.
     fn check(&self, sb: &Superblock) -> Result<Option<Option<u64>>, TuneError> {
         let of_freebsd = |what, asked: bool| match sb.dialect {

@@ -7,7 +7,7 @@ use crate::{BYTES, SHAPES, Stage, file, ino, located};
 use ordo_ondisk::{Cgx, Dinode, FragNo, Ino};
 use ordofs::disk::{Counted, Disk, RamDisk};
 use ordofs::rt::Rt;
-use ordofs::vfs::{Error, FileSystem, Name, SetAttr, Whence};
+use ordofs::vfs::{Error, FileSystem, Name, RenameMode, SetAttr, Whence};
 use ordofs::{LeaksPhase, LeaksProgress, MountOptions, Mounted};
 use std::rc::Rc;
 
@@ -137,14 +137,70 @@ fn a_file_without_end_is_read_cut_and_removed_by_an_error() {
                 let sized = |size| SetAttr { size: Some(size), ..SetAttr::default() };
                 let cut = fs.setattr(node, &sized(7)).await.expect_err("nothing is freed twice");
                 assert!(cut.to_string().contains(&format!("inode {}", big.0)), "{what}: {cut}");
-                // The name goes, and its inode is left to fsck.
-                let _ = fs.unlink(fs.root(), name).await;
-                fs.forget(node, 1);
+                // The name stays: without it, only fsck would find the inode.
+                let removed = fs.unlink(fs.root(), name).await.expect_err("nothing is freed twice");
+                assert!(removed.to_string().contains(&format!("inode {}", big.0)), "{what}: {removed}");
+                assert!(fs.lookup(fs.root(), name).await.is_ok_and(|entry| entry.attr.nlink == 1), "{what}");
+                fs.forget(node, 2);
                 let _ = fs.syncfs().await;
             });
             let _ = rt.block_on(mounted.unmount());
             rt.drop_tasks();
             assert!(requests.get().reads < 2 * READS, "{} reads", requests.get().reads);
+        }
+    }
+}
+
+/// A pointer that leads beyond the volume, or to where data may not lie, in each place that has pointers: neither `rm`,
+/// nor a rename over the file takes the name of what cannot be freed.
+#[test]
+fn a_file_that_cannot_be_freed_keeps_its_name() {
+    for (shape, scheme) in (0..SHAPES.len()).flat_map(|shape| ["softupdates", "sync"].map(|scheme| (shape, scheme))) {
+        let rt = Rt::virtual_time(1);
+        let ram = fresh(&rt, SHAPES[shape], BYTES);
+        let mounted = mount(&rt, &ram, "async");
+        let big = rt.block_on(async {
+            file(&mounted, "/", "big", 900_000).await;
+            file(&mounted, "/", "new", 1).await;
+            ino(&mounted, "/big").await
+        });
+        rt.block_on(mounted.unmount()).expect("the disk is well");
+        let raw = Raw::of(&ram);
+        let (g, whole) = (&raw.g, raw.inode(big));
+        // A block that the end cuts in two, one behind it, one far behind it, and the maps.
+        let wild = [g.size - u64::from(g.frag) / 2, g.size, u64::from(u32::MAX), g.cgtod(Cgx(1)).0].map(FragNo);
+        for (place, to) in ["direct", "root", "pointer"].into_iter().flat_map(|place| wild.map(|to| (place, to))) {
+            let ram = ram.snapshot();
+            let raw = Raw::of(&ram);
+            match place {
+                "direct" => raw.set_inode(big, |d| d.db[3] = to),
+                "root" => raw.set_inode(big, |d| d.ib[0] = to),
+                _ => {
+                    let mut pointers = vec![0; g.bsize as usize];
+                    let at = g.byte(whole.ib[0]).0;
+                    ram.peek(at, &mut pointers);
+                    g.put_pointer(&mut pointers, 2, to).expect("there are more");
+                    ram.poke(at, &pointers);
+                }
+            }
+            let what = format!("shape {shape}, {scheme}, {place} {}", to.0);
+            let mounted = mount(&rt, &ram, scheme);
+            rt.block_on(async {
+                let (fs, [old, new]) =
+                    (mounted.fs(), [&b"big"[..], b"new"].map(|name| Name::new(name).expect("a name")));
+                let root = fs.root();
+                let removed = fs.unlink(root, old).await;
+                assert!(matches!(removed, Err(Error::Corrupt(_))), "{what}: {removed:?}");
+                let replaced = fs.rename(root, new, root, old, RenameMode::Replace).await;
+                assert!(matches!(replaced, Err(Error::Corrupt(_))), "{what}: {replaced:?}");
+                for (name, ino) in [(old, Some(big)), (new, None)] {
+                    let found = fs.lookup(root, name).await.unwrap_or_else(|error| panic!("{what}: {error}"));
+                    assert!(found.attr.nlink == 1 && ino.is_none_or(|ino| found.node.0 == u64::from(ino.0)), "{what}");
+                    fs.forget(found.node, 1);
+                }
+            });
+            rt.block_on(mounted.unmount()).unwrap_or_else(|error| panic!("{what}: {error}"));
+            rt.drop_tasks();
         }
     }
 }

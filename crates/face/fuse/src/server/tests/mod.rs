@@ -5,7 +5,7 @@ mod record;
 use super::*;
 use crate::proto::abi::{self, EntryOut, InHeader, Opcode};
 use crate::proto::reply::{Answer, Notice, Reply};
-use crate::transport::Message;
+use crate::transport::{Message, Notifier};
 use bytes::Bytes;
 use ordo_vfs::{
     Attr, Caller, DirEntry, Entry, FallocMode, Kind, Mode, Name, NodeId, Refusal, RenameMode, Result, Segments,
@@ -144,6 +144,10 @@ impl Transport for Rc<Script> {
 
     fn notify(&self, notice: Notice) {
         self.notices.borrow_mut().push(notice);
+    }
+
+    fn notifier(&self) -> rustix::io::Result<Notifier> {
+        Err(Errno::NFILE)
     }
 }
 
