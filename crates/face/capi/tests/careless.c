@@ -3,6 +3,8 @@
 #include <ordofs.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static int wrong;
 
@@ -10,6 +12,25 @@ static void expect(int64_t result, int reason, const char *what) {
   if (result == -1 && ordofs_errno() == reason && *ordofs_error()) return;
   printf("%s: %lld, errno %d, %s\n", what, (long long)result, ordofs_errno(), ordofs_error());
   wrong = 1;
+}
+
+/* A child of fork has the numbers and not the volume's thread: each call is an error, and none waits for ever. */
+static void fork_is_answered(int volume, int file) {
+  struct ordofs_stat is;
+  int status = -1;
+  pid_t child = fork();
+  if (child == 0) {
+    alarm(20);
+    expect(ordofs_stat(volume, "/", &is), ENOTCONN, "a volume after fork");
+    expect(ordofs_write(file, "x", 1), ENOTCONN, "a file after fork");
+    expect(ordofs_close(volume), ENOTCONN, "closing after fork");
+    fflush(stdout);
+    _exit(wrong);
+  }
+  if (child < 0 || waitpid(child, &status, 0) != child || status) {
+    printf("the child of fork ended with %d\n", status);
+    wrong = 1;
+  }
 }
 
 int main(int argc, char **argv) {
@@ -51,6 +72,7 @@ int main(int argc, char **argv) {
   expect(ordofs_write(file, NULL, 1), EINVAL, "a null buffer");
   expect(ordofs_write(file, "x", (size_t)-1), EINVAL, "a huge length");
   if (ordofs_write(file, NULL, 0)) return 6;
+  fork_is_answered(volume, file);
   expect(ordofs_pwrite(file, "x", 1, -1), EINVAL, "a negative offset");
   expect(ordofs_pwrite(file, "x", 1, INT64_MAX), EFBIG, "beyond every file");
   expect(ordofs_seek(file, -1, 0), EINVAL, "before the beginning");
