@@ -39,6 +39,7 @@ int main(int argc, char **argv) {
   char name[400], byte;
   int volume, file, list;
   if (argc != 2) return 2;
+  if (strcmp(ordofs_version(), VERSION)) return 12;
   expect(ordofs_open("/no/such/image", NULL), ENOENT, "open of no image");
   expect(ordofs_open(NULL, NULL), EINVAL, "open of null");
   expect(ordofs_create(argv[1], 1, NULL), EINVAL, "a volume of one byte");
