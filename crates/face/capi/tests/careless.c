@@ -38,7 +38,8 @@ int main(int argc, char **argv) {
   struct ordofs_entry entry;
   char name[400], byte;
   int volume, file, list;
-  if (argc != 2) return 2;
+  int lowest = dup(0);
+  if (argc != 2 || close(lowest)) return 2;
   if (strcmp(ordofs_version(), VERSION)) return 12;
   expect(ordofs_open("/no/such/image", NULL), ENOENT, "open of no image");
   expect(ordofs_open(NULL, NULL), EINVAL, "open of null");
@@ -96,5 +97,8 @@ int main(int argc, char **argv) {
   volume = ordofs_open(argv[1], "ro");
   if (volume < 1) return 11;
   expect(ordofs_mkdir(volume, "/d", 0755), EROFS, "a change of what is read only");
-  return ordofs_close(volume) || wrong;
+  if (ordofs_close(volume)) return 13;
+  /* Nothing stays open: the lowest free descriptor is the one of the beginning. */
+  if (dup(0) != lowest) return 14;
+  return wrong;
 }
