@@ -1,9 +1,9 @@
 /* Keeps notes in a volume in a file: no mount, no root. Makes the volume, writes and reads it from two threads, lists a
    directory, and shows what an error looks like.
 
-     cargo build --release -p ordofs-capi
-     cc -Icrates/face/capi/include examples/c/notes.c -Ltarget/release -lordofs -lpthread -o notes
-     LD_LIBRARY_PATH=target/release ./notes notes.img */
+     packaging/c /usr/local
+     cc examples/c/notes.c $(pkg-config --cflags --libs ordofs) -lpthread -o notes
+     ./notes notes.img */
 #include <errno.h>
 #include <ordofs.h>
 #include <pthread.h>

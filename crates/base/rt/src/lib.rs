@@ -14,10 +14,13 @@
 //!     move while the task is being polled ([`Rt::charge_alone`]), and the run is the same.
 //! R6. Nothing blocks this thread, since all callers wait for it. The exception is a short system call while there is
 //!     one caller ([`Rt::has_one_caller`]): handing the call to another thread costs two wake-ups of a CPU.
+//! R7. Tasks hold handles of their executor, and what they wait with, descriptors too: one that is only forgotten is
+//!     never freed. Who makes one for a piece of work makes an [`OwnRt`], or calls [`Rt::drop_tasks`] at the end.
 #![forbid(unsafe_code)]
 
 mod exec;
 mod join;
+mod own;
 mod ready;
 mod rng;
 pub mod sync;
@@ -27,6 +30,7 @@ mod watch;
 
 pub use exec::{Rt, YieldNow};
 pub use join::together;
+pub use own::OwnRt;
 pub use rng::{Rng, splitmix64};
 pub use time::Time;
 pub use timer::Sleep;

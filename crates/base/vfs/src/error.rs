@@ -204,6 +204,9 @@ pub enum Refusal {
     /// EINVAL
     #[error("invalid argument")]
     Invalid,
+    /// ELOOP
+    #[error("too many symbolic links: one leads back to itself, or they are more than 40")]
+    Loop,
     /// EPERM
     #[error("not permitted: a flag of the file, a file of the system, or a link to a directory")]
     NotPermitted,
@@ -270,7 +273,7 @@ impl Refusal {
             Refusal::IsDirectory => ErrorKind::IsADirectory,
             Refusal::NotEmpty => ErrorKind::DirectoryNotEmpty,
             Refusal::NameTooLong => ErrorKind::InvalidFilename,
-            Refusal::Invalid | Refusal::Range | Refusal::AttributeTooBig | Refusal::BeyondEnd => {
+            Refusal::Invalid | Refusal::Loop | Refusal::Range | Refusal::AttributeTooBig | Refusal::BeyondEnd => {
                 ErrorKind::InvalidInput
             }
             Refusal::NotPermitted | Refusal::Denied => ErrorKind::PermissionDenied,

@@ -79,6 +79,9 @@ struct ordofs_entry {
 extern "C" {
 #endif // __cplusplus
 
+// The version of the library, as "0.1.0".
+const char *ordofs_version(void);
+
 // The errno value of this thread's last call that failed.
 int ordofs_errno(void);
 

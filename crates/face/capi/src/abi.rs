@@ -12,7 +12,7 @@ use crate::calls::{self, ordofs_entry, ordofs_stat};
 use crate::failure::{self, guard};
 use crate::raw;
 use ordofs::vfs::Mode;
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
 
 /// Open for reading.
@@ -28,6 +28,12 @@ pub const ORDOFS_TRUNCATE: u32 = 16;
 /// Write at the end only.
 pub const ORDOFS_APPEND: u32 = 32;
 
+/// A fact of the build: a version has no zero byte, and this text ends with one.
+const VERSION: &CStr = match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {
+    Ok(version) => version,
+    Err(_) => panic!("a version with a zero byte in it"),
+};
+
 /// A number of the library as a number of C. Handles and small answers fit.
 fn number(result: i64) -> c_int {
     c_int::try_from(result).unwrap_or(c_int::MAX)
@@ -36,6 +42,12 @@ fn number(result: i64) -> c_int {
 /// Nothing but success.
 fn done(result: failure::Result<()>) -> failure::Result<i64> {
     result.map(|()| 0)
+}
+
+/// The version of the library, as "0.1.0".
+#[unsafe(no_mangle)]
+pub extern "C" fn ordofs_version() -> *const c_char {
+    VERSION.as_ptr()
 }
 
 /// The errno value of this thread's last call that failed.

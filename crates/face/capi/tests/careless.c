@@ -3,6 +3,8 @@
 #include <ordofs.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static int wrong;
 
@@ -12,12 +14,33 @@ static void expect(int64_t result, int reason, const char *what) {
   wrong = 1;
 }
 
+/* A child of fork has the numbers and not the volume's thread: each call is an error, and none waits for ever. */
+static void fork_is_answered(int volume, int file) {
+  struct ordofs_stat is;
+  int status = -1;
+  pid_t child = fork();
+  if (child == 0) {
+    alarm(20);
+    expect(ordofs_stat(volume, "/", &is), ENOTCONN, "a volume after fork");
+    expect(ordofs_write(file, "x", 1), ENOTCONN, "a file after fork");
+    expect(ordofs_close(volume), ENOTCONN, "closing after fork");
+    fflush(stdout);
+    _exit(wrong);
+  }
+  if (child < 0 || waitpid(child, &status, 0) != child || status) {
+    printf("the child of fork ended with %d\n", status);
+    wrong = 1;
+  }
+}
+
 int main(int argc, char **argv) {
   struct ordofs_stat is;
   struct ordofs_entry entry;
   char name[400], byte;
   int volume, file, list;
-  if (argc != 2) return 2;
+  int lowest = dup(0);
+  if (argc != 2 || close(lowest)) return 2;
+  if (strcmp(ordofs_version(), VERSION)) return 12;
   expect(ordofs_open("/no/such/image", NULL), ENOENT, "open of no image");
   expect(ordofs_open(NULL, NULL), EINVAL, "open of null");
   expect(ordofs_create(argv[1], 1, NULL), EINVAL, "a volume of one byte");
@@ -51,6 +74,7 @@ int main(int argc, char **argv) {
   expect(ordofs_write(file, NULL, 1), EINVAL, "a null buffer");
   expect(ordofs_write(file, "x", (size_t)-1), EINVAL, "a huge length");
   if (ordofs_write(file, NULL, 0)) return 6;
+  fork_is_answered(volume, file);
   expect(ordofs_pwrite(file, "x", 1, -1), EINVAL, "a negative offset");
   expect(ordofs_pwrite(file, "x", 1, INT64_MAX), EFBIG, "beyond every file");
   expect(ordofs_seek(file, -1, 0), EINVAL, "before the beginning");
@@ -73,5 +97,8 @@ int main(int argc, char **argv) {
   volume = ordofs_open(argv[1], "ro");
   if (volume < 1) return 11;
   expect(ordofs_mkdir(volume, "/d", 0755), EROFS, "a change of what is read only");
-  return ordofs_close(volume) || wrong;
+  if (ordofs_close(volume)) return 13;
+  /* Nothing stays open: the lowest free descriptor is the one of the beginning. */
+  if (dup(0) != lowest) return 14;
+  return wrong;
 }

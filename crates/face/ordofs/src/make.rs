@@ -13,7 +13,7 @@ use ordo_ondisk::lfs::newfs::{Initial, initial};
 use ordo_ondisk::lfs::{NewfsOptions, Version};
 use ordo_ondisk::superblock::newfs::NewfsParams;
 use ordo_ondisk::{ByteOff, Format};
-use ordo_rt::Rt;
+use ordo_rt::{OwnRt, Rt};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -71,7 +71,7 @@ impl NewVolume {
 
     fn make(&self, image: &Path, existing: Existing) -> Result<(), OpenError> {
         self.params.superblock().map_err(ordo_ffs::NewfsError::from)?;
-        let rt = Rt::real_time();
+        let rt = OwnRt::real_time();
         let (disk, zeroed) = place(&rt, image, self.params.volume_bytes, existing)?;
         self.create_on(&rt, disk, zeroed)
     }
@@ -132,7 +132,7 @@ impl NewLog {
 
     fn make(&self, image: &Path, existing: Existing) -> Result<(), OpenError> {
         self.options.superblock()?;
-        let rt = Rt::real_time();
+        let rt = OwnRt::real_time();
         let (disk, _) = place(&rt, image, self.options.device_bytes, existing)?;
         self.create_on(&rt, disk)
     }

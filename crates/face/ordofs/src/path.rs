@@ -99,7 +99,7 @@ impl<F: FileSystem> Drop for Held<F> {
 /// Walks a path from the root; if `follow`, a last symbolic link is followed.
 ///
 /// # Errors
-/// `NotFound`, `NotDirectory`, `Io`, `Corrupt`; `Invalid` for too many links.
+/// `NotFound`, `NotDirectory`, `Io`, `Corrupt`; `Loop` for too many links.
 pub async fn resolve<F: FileSystem>(fs: &Rc<F>, path: &[u8], follow: bool) -> Result<Held<F>> {
     let mut todo = components(path);
     let mut trail = vec![Held::root(fs).await?];
@@ -122,7 +122,7 @@ pub async fn resolve<F: FileSystem>(fs: &Rc<F>, path: &[u8], follow: bool) -> Re
         }
         links += 1;
         if links > MAX_LINKS {
-            return Err(Refusal::Invalid.into());
+            return Err(Refusal::Loop.into());
         }
         let target = fs.readlink(next.node()).await?;
         if target.first() == Some(&b'/') {
@@ -184,7 +184,8 @@ mod tests {
             assert_eq!(kind("/dir/out", false).await.unwrap(), Kind::Symlink);
             assert_eq!(kind("../../dir/up/up//./file", true).await.unwrap(), Kind::Regular);
             assert_eq!(kind("/", true).await.unwrap(), Kind::Directory);
-            assert!(kind("/dir/loop", true).await.is_err());
+            let looped = kind("/dir/loop", true).await;
+            assert!(matches!(looped, Err(ordo_vfs::Error::Refused(Refusal::Loop))), "{looped:?}");
             assert!(kind("/dir/file/.", true).await.is_err());
             assert!(kind("/none", true).await.is_err());
         });

@@ -1,6 +1,7 @@
-//! Open files: `read`, `write`, `seek` and their kin, as a binary file of Python has them.
+//! Open files: `read`, `write`, `seek` and their kin, of which `ordofs.File` is made.
 
 use crate::failure::{os_error, value_error};
+use crate::given::Given;
 use crate::stat::Stat;
 use ordofs_rust::vfs::Mode;
 use ordofs_rust::{OpenOptions, SharedFile, SharedVolume};
@@ -14,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Bytes that one call of the library reads.
 const PIECE: u64 = 1 << 20;
 
-/// An open file of a volume. It reads and writes bytes; use it in a `with` statement.
+/// An open file of a volume: what ordofs.File is made of.
 #[pyclass(frozen, module = "ordofs")]
 pub(crate) struct File {
     file: Mutex<Option<Arc<SharedFile>>>,
@@ -40,8 +41,8 @@ fn options(mode: &str, bits: u32) -> PyResult<OpenOptions> {
 }
 
 impl File {
-    pub(crate) fn open(py: Python<'_>, volume: &SharedVolume, path: PathBuf, mode: &str, bits: u32) -> PyResult<File> {
-        let options = options(mode, bits)?;
+    pub(crate) fn open(py: Python<'_>, volume: &SharedVolume, path: Given, mode: &str, bits: u32) -> PyResult<File> {
+        let (options, path) = (options(mode, bits)?, path.0);
         let opened = py.detach(|| volume.open_file(&path, &options));
         let file = opened.map_err(|error| os_error(&error, &path))?;
         Ok(File { file: Mutex::new(Some(Arc::new(file))), path })
@@ -72,6 +73,11 @@ fn pieces(size: i64, mut read: impl FnMut(u64, u32) -> io::Result<Vec<u8>>) -> i
         }
     }
     Ok(bytes)
+}
+
+/// A length that a program gives.
+pub(crate) fn length(size: i64) -> PyResult<u64> {
+    u64::try_from(size).map_err(|_| value_error(format!("a negative size: {size}")))
 }
 
 #[pymethods]
@@ -121,7 +127,8 @@ impl File {
 
     /// Truncates the file to size, or extends it with a hole; without size to the position.
     #[pyo3(signature = (size = None))]
-    fn truncate(&self, py: Python<'_>, size: Option<u64>) -> PyResult<u64> {
+    fn truncate(&self, py: Python<'_>, size: Option<i64>) -> PyResult<u64> {
+        let size = size.map(length).transpose()?;
         self.call(py, |file| {
             let size = size.map_or_else(|| file.seek(SeekFrom::Current(0)), Ok)?;
             file.set_len(size)?;
@@ -139,11 +146,6 @@ impl File {
         self.call(py, SharedFile::sync_data)
     }
 
-    /// Nothing is buffered here; fsync makes it durable.
-    fn flush(&self) -> PyResult<()> {
-        self.open_one().map(drop)
-    }
-
     /// The attributes of the file.
     fn stat(&self, py: Python<'_>) -> PyResult<Stat> {
         self.call(py, |file| Ok(Stat::of(file.metadata()?.attr())))
@@ -153,31 +155,5 @@ impl File {
     fn close(&self, py: Python<'_>) {
         let file = self.file.lock().unwrap_or_else(PoisonError::into_inner).take();
         py.detach(|| drop(file));
-    }
-
-    /// Whether it is closed.
-    #[getter]
-    fn closed(&self) -> bool {
-        self.open_one().is_err()
-    }
-
-    /// The path by which it was opened.
-    #[getter]
-    fn name(&self) -> PathBuf {
-        self.path.clone()
-    }
-
-    fn __enter__(slf: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
-        slf.get().open_one()?;
-        Ok(slf)
-    }
-
-    #[pyo3(signature = (*_why))]
-    fn __exit__(&self, py: Python<'_>, _why: &Bound<'_, pyo3::types::PyTuple>) {
-        self.close(py);
-    }
-
-    fn __repr__(&self) -> String {
-        format!("<ordofs.File {:?}{}>", self.path, if self.closed() { ", closed" } else { "" })
     }
 }

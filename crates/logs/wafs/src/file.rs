@@ -4,7 +4,7 @@ use crate::geometry::geometry;
 use crate::{Error, Log, MakeOptions, MountOptions, Place};
 use ordo_disk::{Existing, FileOptions};
 use ordo_ring::UNIT_LEAST;
-use ordo_rt::Rt;
+use ordo_rt::{OwnRt, Rt};
 use std::path::Path;
 use std::rc::Rc;
 
@@ -42,7 +42,7 @@ impl Log {
     fn create_in(path: &Path, size: u64, options: MakeOptions, existing: Existing) -> Result<(), FileError> {
         // Checked before anything is overwritten. Files have the smallest possible sector; `make` checks again.
         geometry(options.unit, UNIT_LEAST, size)?;
-        let rt = Rt::real_time();
+        let rt = OwnRt::real_time();
         let (disk, zeroed) = ordo_disk::new_file(&rt, path, size, existing)?;
         let place = Place::whole(&rt, Rc::new(disk));
         if !zeroed && existing == Existing::Refuse && rt.block_on(Log::open(place.clone())).is_ok() {

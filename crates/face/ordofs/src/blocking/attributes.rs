@@ -106,10 +106,12 @@ impl FileTimes {
         self.modified = Some(to);
         self
     }
+}
 
-    pub(super) fn set_attr(self) -> SetAttr {
+impl From<FileTimes> for SetAttr {
+    fn from(times: FileTimes) -> SetAttr {
         let at = |time: Option<SystemTime>| time.map(|time| SetTime::At(stamp(time)));
-        SetAttr { atime: at(self.accessed), mtime: at(self.modified), ..SetAttr::default() }
+        SetAttr { atime: at(times.accessed), mtime: at(times.modified), ..SetAttr::default() }
     }
 }
 
@@ -162,7 +164,7 @@ impl Volume {
     /// # Errors
     /// As [`Volume::set_attributes`].
     pub fn set_times(&self, path: impl AsRef<Path>, times: FileTimes) -> Result<()> {
-        self.set(path, true, times.set_attr())
+        self.set(path, true, times.into())
     }
 
     /// Sets owner and group of the file at `path`; `None` leaves one unchanged.

@@ -145,7 +145,7 @@ impl<'v> File<'v> {
     /// # Errors
     /// As [`Volume::set_attributes`].
     pub fn set_times(&self, times: FileTimes) -> Result<()> {
-        self.set(&times.set_attr())
+        self.set(&times.into())
     }
 
     fn set(&self, set: &SetAttr) -> Result<()> {

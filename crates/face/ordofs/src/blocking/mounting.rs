@@ -114,7 +114,8 @@ impl OpenVolume {
     /// See [`OpenError`].
     pub fn mount(self) -> Result<Volume, OpenError> {
         let rt = Rt::real_time();
-        let mounted = Mounted::open(&rt, &self.spec, &self.options)?;
+        // What is not mounted has no owner who ends its tasks.
+        let mounted = Mounted::open(&rt, &self.spec, &self.options).inspect_err(|_| rt.drop_tasks())?;
         Ok(Volume { rt, mounted, notices: self.options.notices, is_over: false })
     }
 }

@@ -8,6 +8,8 @@
 //! S4. Calls run one after the other, each whole, in the order in which they were sent.
 //! S5. The volume's thread never waits for itself: in the work of a call, waiting for another call or unmounting is an
 //!     error, and the last handle may be dropped there.
+//! S6. A fork copies the handles and not the thread. In the child each call is an error at once, and dropping a handle
+//!     waits for nothing: what belongs to the threads, locks too, is as the fork found it, and is not touched.
 
 use super::Volume;
 use super::shared_file::OpenFiles;
@@ -15,6 +17,7 @@ use crate::OpenError;
 use ordo_rt::sync::Inbox;
 use std::future::Future;
 use std::io;
+use std::mem::ManuallyDrop;
 use std::pin::Pin;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
@@ -53,6 +56,14 @@ struct Handle {
     queue: Arc<Queue>,
     thread: Mutex<Option<JoinHandle<ordo_vfs::Result<()>>>>,
     id: ThreadId,
+    /// The process that has the thread (S6).
+    process: u32,
+}
+
+impl Handle {
+    fn is_here(&self) -> bool {
+        std::process::id() == self.process
+    }
 }
 
 /// The calls that the thread has not begun.
@@ -115,7 +126,8 @@ impl SharedVolume {
         })?;
         slot.wait()?;
         let id = thread.thread().id();
-        Ok(SharedVolume(Arc::new(Handle { queue, thread: Mutex::new(Some(thread)), id })))
+        let process = std::process::id();
+        Ok(SharedVolume(Arc::new(Handle { queue, thread: Mutex::new(Some(thread)), id, process })))
     }
 
     /// Sends the work of a call, for example `|v| v.read("/etc/motd")`. Await the result in any executor, or
@@ -134,19 +146,30 @@ impl SharedVolume {
     ) -> Calling<T> {
         let slot = Arc::new(Slot::new());
         let answer = Answer(Some(slot.clone()));
+        if let Err(forked) = self.is_here() {
+            answer.give(Err(forked));
+            return Calling { slot, volume: self.0.id };
+        }
         // A job that is refused is dropped, which gives the answer.
         self.0.queue.send(Box::new(move |volume, files| answer.give(work(volume, files))));
         Calling { slot, volume: self.0.id }
+    }
+
+    /// Refuses a child of fork (S6).
+    pub(super) fn is_here(&self) -> io::Result<()> {
+        let why = "the volume belongs to the process that opened it: after a fork only the parent can use it";
+        self.0.is_here().then_some(()).ok_or_else(|| io::Error::new(io::ErrorKind::NotConnected, why))
     }
 
     /// Unmounts the volume after all calls that were sent, and returns when it is clean. Other handles get errors from
     /// now on.
     ///
     /// # Errors
-    /// What could not be written; `NotConnected` if another handle has done this; `Deadlock` in the work of a call
-    /// (S5).
+    /// What could not be written; `NotConnected` if another handle has done this, or after a fork; `Deadlock` in the
+    /// work of a call (S5).
     pub fn unmount(self) -> io::Result<()> {
         not_on(self.0.id)?;
+        self.is_here()?;
         self.0.queue.close();
         let thread = lock(&self.0.thread).take().ok_or_else(gone)?;
         thread.join().map_err(|_| gone())?.map_err(io::Error::from)
@@ -155,6 +178,11 @@ impl SharedVolume {
 
 impl Drop for Handle {
     fn drop(&mut self) {
+        if !self.is_here() {
+            // Dropping it would ask the system to forget a thread that it does not know here.
+            let _kept = ManuallyDrop::new(self.thread.get_mut().unwrap_or_else(PoisonError::into_inner).take());
+            return;
+        }
         self.queue.close();
         // On its own thread the volume is unmounted after the call that drops it.
         if let Some(thread) = lock(&self.thread).take().filter(|_| not_on(self.id).is_ok()) {

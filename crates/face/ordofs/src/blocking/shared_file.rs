@@ -3,7 +3,8 @@
 //! F1. The file itself stays on the volume's thread, in a table; a handle has its number. What crosses threads is that
 //!     number, the bytes and the result.
 //! F2. The position belongs to the handle, and is locked while a call moves it: two threads that read from one handle
-//!     get different bytes, as with a descriptor of POSIX.
+//!     get different bytes, as with a descriptor of POSIX. In a child of fork it may be locked for ever, and is left
+//!     alone.
 //! F3. A handle that is dropped closes its file. Files that are open when the volume is unmounted are closed before,
 //!     and calls on their handles are errors. A file's handle is one of the volume's, too: it keeps it mounted.
 
@@ -15,7 +16,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::io::{self, SeekFrom, Write};
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// How a file was opened, and what keeps it open.
 pub(super) struct Parts {
@@ -98,6 +99,12 @@ impl SharedVolume {
 }
 
 impl SharedFile {
+    /// The position, locked (F2).
+    fn position(&self) -> io::Result<MutexGuard<'_, u64>> {
+        self.volume.is_here()?;
+        Ok(self.at.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     fn call<T: Send + 'static>(&self, work: impl FnOnce(&File<'_>) -> io::Result<T> + Send + 'static) -> io::Result<T> {
         let number = self.number;
         self.volume.call_with_files(move |volume, files| files.with(volume, number, work)).wait()
@@ -133,7 +140,7 @@ impl SharedFile {
     /// # Errors
     /// As [`File::read_at`].
     pub fn read(&self, len: u32) -> io::Result<Vec<u8>> {
-        let mut at = self.at.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut at = self.position()?;
         let bytes = self.read_at(*at, len)?;
         *at += bytes.len() as u64;
         Ok(bytes)
@@ -145,7 +152,7 @@ impl SharedFile {
     /// # Errors
     /// As [`File::write_at`].
     pub fn write(&self, data: &[u8]) -> io::Result<()> {
-        let mut at = self.at.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut at = self.position()?;
         let bytes = data.to_vec();
         if self.append {
             // In one call: between a look at the length and the write another thread's bytes could come.
@@ -165,7 +172,7 @@ impl SharedFile {
     /// # Errors
     /// `InvalidInput` for a place before the beginning.
     pub fn seek(&self, to: SeekFrom) -> io::Result<u64> {
-        let mut at = self.at.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut at = self.position()?;
         let (base, by) = match to {
             SeekFrom::Start(place) => (place, 0),
             SeekFrom::Current(by) => (*at, by),

@@ -17,7 +17,7 @@ use ordo_disk::{Disk, DiskError, FileOptions, Kind};
 use ordo_ondisk::superblock::fields::flag;
 use ordo_ondisk::superblock::search::{Copy, Recovery};
 use ordo_ondisk::{ByteOff, Cgx, Corrupt, Dialect, Dinode, Format, Refused, Superblock, cg};
-use ordo_rt::{Rng, Rt};
+use ordo_rt::{OwnRt, Rng, Rt};
 use plan::Plan;
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -118,7 +118,7 @@ impl From<DiskError> for ResizeError {
 /// # Errors
 /// See [`ResizeError`].
 pub fn resize(spec: &ImageSpec, bytes: u64) -> Result<Resized, ResizeError> {
-    let rt = Rt::real_time();
+    let rt = OwnRt::real_time();
     let start = begins_at(&rt, spec)?;
     let open = || locate_to_write(&rt, spec, &FileOptions::default(), "ordo resize", &Notices::default(), false);
     let mut located = open()?;

@@ -19,7 +19,7 @@ use ordo_disk::{Block, Disk, DiskError, DiskOff, FileOptions, Kind, ReadPart, Ta
 use ordo_ondisk::superblock::fields::{SbFields, flag};
 use ordo_ondisk::superblock::search::Copy;
 use ordo_ondisk::{ByteOff, Dialect, Format, Refused, Superblock};
-use ordo_rt::Rt;
+use ordo_rt::{OwnRt, Rt};
 use std::hash::{BuildHasher, RandomState};
 use std::rc::Rc;
 
@@ -226,7 +226,7 @@ impl Tuning {
     /// # Errors
     /// See [`TuneError`].
     pub fn apply_telling(&self, spec: &ImageSpec, notices: &Notices) -> Result<Vec<Tuned>, TuneError> {
-        let rt = Rt::real_time();
+        let rt = OwnRt::real_time();
         self.apply_located(&rt, claim::located_direct(&rt, spec, &FileOptions::default(), false)?, notices)
     }
 
