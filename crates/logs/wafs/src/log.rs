@@ -192,7 +192,7 @@ impl Log {
         if let Some(damage) = found.told.damage {
             return Err(damage.into());
         }
-        // A number given twice would let the records of two mounts pass for those of one (W4).
+        // A number given twice would let the records of two mounts pass for those of one (wafs-4).
         let epoch = superblock.epoch.checked_add(1).ok_or(Error::Superblock { why: "its mounts are used up" })?;
         let next = Superblock { epoch, sure: found.told.last.max(superblock.sure), ..superblock.next() };
         circle.place.begin(&next).await?;
