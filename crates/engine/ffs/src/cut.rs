@@ -133,34 +133,15 @@ impl Ffs {
         Ok(Some(lowest))
     }
 
-    /// Looks at all that leads to blocks of the file, and refuses what could not be freed (T3), or only twice (T4).
-    pub(crate) async fn can_be_released(&self, inode: &Inode) -> Result<()> {
+    /// Refuses a file whose inode has a pointer that cannot be freed (T3). What lies in its indirect blocks is not looked
+    /// at: a removal of a name would wait for all of them.
+    pub(crate) fn can_be_released(&self, inode: &Inode) -> Result<()> {
         self.can_be_cut(inode, 0)?;
         self.count_attributes(inode, &mut Runs::default())?;
-        let (ino, frag, mut met) = (inode.ino(), self.g.frag, Once::default());
-        let root =
-            |root| (root, self.g.indirect_root(root), self.root_pointer(inode, ordo_ondisk::Root::Indirect(root)));
-        let mut rest: Vec<(usize, Lbn, FragNo)> = (0..3).map(root).filter(|(.., at)| !at.is_hole()).collect();
-        while let Some((level, name, at)) = rest.pop() {
-            if !met.add(at.0, frag.into()) {
-                return Err(twice(ino, at));
-            }
-            let block = self.indirect(ino, name, at).await?;
-            let pointers = (0..self.g.nindir).map(|i| (i, self.pointer(&block, i))).filter(|(_, at)| !at.is_hole());
-            for (i, at) in pointers {
-                match level.checked_sub(1) {
-                    Some(below) => rest.push((below, self.g.indirect_child(name, level, i), at)),
-                    None => {
-                        // Such a block has the number of the first block that it leads to, below zero.
-                        let lbn = Lbn(i64::from(i) - name.0);
-                        if !met.add(self.sane(ino, lbn, at, frag)?.0, frag.into()) {
-                            return Err(twice(ino, at));
-                        }
-                    }
-                }
-            }
-        }
-        Ok(())
+        let roots = (0..3).map(|i| (self.g.indirect_root(i), self.root_pointer(inode, ordo_ondisk::Root::Indirect(i))));
+        roots
+            .filter(|(_, at)| !at.is_hole())
+            .try_for_each(|(name, at)| self.sane(inode.ino(), name, at, self.g.frag).map(drop))
     }
 
     /// The number of blocks of a file after everything from block `lowest` on was cut off. If only direct blocks are

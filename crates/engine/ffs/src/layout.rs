@@ -145,8 +145,8 @@ impl Layout for Ffs {
         self.set_attributes(op, who, inode, area, rights).await
     }
 
-    async fn can_be_released(&self, inode: &Inode) -> Result<()> {
-        self.can_be_released(inode).await
+    fn can_be_released(&self, inode: &Inode) -> Result<()> {
+        self.can_be_released(inode)
     }
 
     async fn release(&self, op: Op, inode: &Inode) -> Result<()> {

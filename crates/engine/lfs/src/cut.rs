@@ -56,7 +56,7 @@ impl Lfs {
 
     /// The same, where the freed blocks are as long as in a file of `before` bytes.
     pub(crate) async fn cut_from(&self, inode: &Inode, before: u64, size: u64) -> Result<()> {
-        if !self.has_any(inode) {
+        if !self.log.has_blocks(&inode.dinode()) || (inode.size() == 0 && inode.dinode().blocks == 0) {
             return Ok(());
         }
         let g = &self.log.g;
@@ -79,15 +79,6 @@ impl Lfs {
         self.free_range(inode, &doomed, before, keep..u64::MAX)?;
         inode.dinode_mut().size = size;
         self.put(inode, &doomed.dinode)
-    }
-
-    fn has_any(&self, inode: &Inode) -> bool {
-        self.log.has_blocks(&inode.dinode()) && (inode.size() > 0 || inode.dinode().blocks > 0)
-    }
-
-    /// Refuses a file that could not be freed as a whole (C3).
-    pub(crate) async fn can_be_cut(&self, inode: &Inode) -> Result<()> {
-        if self.has_any(inode) { self.doomed(inode, 0..u64::MAX).await.map(drop) } else { Ok(()) }
     }
 
     pub(crate) async fn punch(&self, inode: &Inode, from: Lbn, to: Lbn) -> Result<()> {

@@ -120,10 +120,6 @@ impl Layout for Lfs {
         Err(Refusal::NotSupported.into())
     }
 
-    async fn can_be_released(&self, inode: &Inode) -> Result<()> {
-        self.can_be_cut(inode).await
-    }
-
     async fn release(&self, _: Op, inode: &Inode) -> Result<()> {
         self.release(inode).await
     }

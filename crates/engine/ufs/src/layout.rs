@@ -205,12 +205,12 @@ pub trait Layout: 'static {
     async fn set_attributes(&self, op: Op, who: &Caller, inode: &Inode, area: &[u8], rights: Option<u16>)
     -> Result<()>;
 
-    /// Refuses a file that [`Layout::release`] could not free as a whole: called before its last name goes, since only
-    /// fsck finds a file that has none and keeps its space. Reads what leads to its blocks.
+    /// Refuses a file whose inode says that [`Layout::release`] could not free it: called before its last name goes,
+    /// since a file that has none and keeps its space can only be found by fsck. Reads nothing.
     ///
     /// # Errors
-    /// `Corrupt`; `Io`.
-    async fn can_be_released(&self, _inode: &Inode) -> Result<()> {
+    /// `Corrupt`.
+    fn can_be_released(&self, _inode: &Inode) -> Result<()> {
         Ok(())
     }
 

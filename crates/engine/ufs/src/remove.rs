@@ -23,9 +23,7 @@ impl<L: Layout> Ufs<L> {
                 return Err(Refusal::IsDirectory.into());
             }
             if inode.links_seen() <= 1 {
-                // Not in the middle of a change of what leads to its blocks.
-                let _still = inode.lock.read().await;
-                self.layout.can_be_released(&inode).await?;
+                self.layout.can_be_released(&inode)?;
             }
             self.links_leave(op, &inode, 1).await?;
             let ticket = self.cache().ledger().issue(Freed::DropLink { ino: found.ino, links: 1, parent: None });
@@ -64,7 +62,7 @@ impl<L: Layout> Ufs<L> {
                 if !self.is_empty(&inode).await? {
                     return Err(Refusal::NotEmpty.into());
                 }
-                self.layout.can_be_released(&inode).await?;
+                self.layout.can_be_released(&inode)?;
                 let links = inode.links_seen();
                 let before = dir.dinode().nlink;
                 self.tell_links(op, &dir, before).await?;

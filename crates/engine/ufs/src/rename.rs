@@ -188,7 +188,7 @@ impl<L: Layout> Ufs<L> {
             return Err(Refusal::NotEmpty.into());
         }
         if over_dir || target.inode.links_seen() <= 1 {
-            self.layout.can_be_released(&target.inode).await?;
+            self.layout.can_be_released(&target.inode)?;
         }
         let moves_dir = is_dir && !Rc::ptr_eq(source.dir, target.dir);
         let buf = self.add_link(op, &source.inode, now).await?;
