@@ -134,19 +134,24 @@ impl Log {
     async fn write(log: Rc<RefCell<Log>>, cache: Rc<Cache>) {
         let sector = cache.queue().info().sector.max(512) as usize;
         loop {
-            let (segments, upto) = {
+            let (segments, alone, upto) = {
                 let mut log = log.borrow_mut();
                 if log.is_durable() || log.failed.is_some() {
                     log.committing = false;
                     return;
                 }
-                (log.take(sector), log.told)
+                // The segment that the others name as the oldest (schemes-suj-8).
+                let alone = usize::from(log.next == log.oldest);
+                (log.take(sector), alone, log.told)
             };
             let send = |(at, bytes): (DiskOff, Vec<u8>)| {
                 cache.queue().write(at, Block::copy_of(&bytes).image(), Tag::of(Role::Log))
             };
-            let sent: Vec<_> = segments.into_iter().map(send).collect();
-            let outcome = all_durable(&sent).await;
+            let mut segments = segments.into_iter().map(send);
+            let mut outcome = all_durable(&segments.by_ref().take(alone).collect::<Vec<_>>()).await;
+            if outcome.is_ok() {
+                outcome = all_durable(&segments.collect::<Vec<_>>()).await;
+            }
             log.borrow_mut().landed(upto, outcome, &cache);
         }
     }

@@ -23,6 +23,10 @@
 //! J7. The records are right for FreeBSD's replay, too, at every moment: `ordo-bsdreplay` is the model by which the
 //!     explorer judges that.
 //!
+//! J8. The first segment of a session, which all others name as the oldest, is durable before another is written. A
+//!     disk that kept one of them without it would have a journal that looks void (J4), and the volume would mount
+//!     read-only until a full check.
+//!
 //! `records` makes records of steps, `log` makes them durable, `segments` places them.
 
 mod log;
