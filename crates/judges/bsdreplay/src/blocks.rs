@@ -83,6 +83,15 @@ impl Blocks {
     }
 }
 
+impl Blocks {
+    /// Whether the last record of this very run has fewer fragments: it counts as another use, and protects them (B4).
+    fn is_cut_short(&self, base: u64, of: Use) -> bool {
+        let key = |of: Use| (of.ino, of.lbn, of.first);
+        let mut same = self.0.get(&base).into_iter().flatten().filter(|record| key(record.of) == key(of));
+        same.next_back().is_some_and(|record| record.of.frags < of.frags)
+    }
+}
+
 impl Replay {
     pub(crate) fn check_blocks(&mut self) -> Done<()> {
         let all: Vec<(u64, Vec<Record>)> = self.blocks.0.iter().map(|(base, all)| (*base, all.clone())).collect();
@@ -125,8 +134,11 @@ impl Replay {
     /// Frees a run of an inode, except what is protected.
     fn free_run(&mut self, ino: u32, lbn: Lbn, frag: FragNo, frags: u32) -> Done<()> {
         let (base, first) = split(&self.volume.geo, frag);
-        let mask = self.blocks.unprotected(base, Use { ino, lbn: lbn.0, first, frags });
-        self.volume.free(base, mask)
+        let of = Use { ino, lbn: lbn.0, first, frags };
+        if self.blocks.is_cut_short(base, of) {
+            self.leaks.insert(self.volume.geo.dtog(frag).0);
+        }
+        self.volume.free(base, self.blocks.unprotected(base, of))
     }
 
     /// Frees the blocks of a dying inode.

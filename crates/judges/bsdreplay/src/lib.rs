@@ -65,6 +65,9 @@ pub enum Outcome {
         /// Groups of which it freed an inode that was never written in its last life, and whose number was a
         /// directory's and another file's in the journal. No record tells which of these the group counted.
         unsure: BTreeSet<u32>,
+        /// Groups in which it may leave fragments in use that no file has: of a removed file whose last block was cut,
+        /// and then moved, and whose inode on the disk still has all of it.
+        leaks: BTreeSet<u32>,
     },
     /// It writes nothing, and the whole volume is checked.
     GivesUp(Why),
@@ -95,10 +98,10 @@ pub fn replay(disk: &RamDisk, sector: usize, now: i64, quirks: Quirks) -> Outcom
         Err(other) => return other,
     };
     let (inodes, blocks) = (Inodes::default(), Blocks::default());
-    let (truncations, unsure) = (BTreeMap::new(), BTreeSet::new());
-    let mut replay = Replay { volume, quirks, inodes, blocks, truncations, unsure };
+    let (truncations, unsure, leaks) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
+    let mut replay = Replay { volume, quirks, inodes, blocks, truncations, unsure, leaks };
     match replay.run(sector).and_then(|()| replay.finish(now)) {
-        Ok(writes) => Outcome::Replayed { writes, unsure: replay.unsure },
+        Ok(writes) => Outcome::Replayed { writes, unsure: replay.unsure, leaks: replay.leaks },
         Err(why) => Outcome::GivesUp(why),
     }
 }
@@ -113,6 +116,8 @@ struct Replay {
     truncations: BTreeMap<u32, u64>,
     /// Groups whose directories may be counted wrongly.
     unsure: BTreeSet<u32>,
+    /// Groups that may have leaks.
+    leaks: BTreeSet<u32>,
 }
 
 impl Replay {

@@ -38,6 +38,8 @@ pub(crate) struct Left {
     pub(crate) disk: RamDisk,
     /// Groups whose directories it may have counted wrongly.
     pub(crate) unsure: BTreeSet<u32>,
+    /// Groups in which it may leave fragments in use.
+    pub(crate) leaks: BTreeSet<u32>,
 }
 
 /// Whether the scheme keeps a journal that FreeBSD would replay.
@@ -55,19 +57,21 @@ pub(crate) fn replayed(plan: &Plan, fingerprint: u128, disk: &RamDisk) -> Peer {
         Err(why) => Peer::GivesUp(breach("ends", why)),
         Ok(Outcome::NotDue | Outcome::Torn(_) | Outcome::GivesUp(Why::Void(_))) => Peer::Silent,
         Ok(Outcome::GivesUp(why)) => Peer::GivesUp(breach("ends", why)),
-        Ok(Outcome::Replayed { writes, unsure }) => {
+        Ok(Outcome::Replayed { writes, unsure, leaks }) => {
             let fingerprint = fingerprint ^ changes_by(disk, writes.iter().map(|write| (write.at, &*write.bytes)));
             let disk = disk.snapshot();
             writes.iter().for_each(|write| disk.poke(write.at, &write.bytes));
-            Peer::Leaves(Left { fingerprint, disk, unsure })
+            Peer::Leaves(Left { fingerprint, disk, unsure, leaks })
         }
     }
 }
 
 /// Whether FreeBSD's replay leaves this, whoever wrote the journal: the sums of groups that it does not touch
 /// (bsdreplay-finish-2); a file that ends in a hole (bsdreplay-sizes-1); both names of a directory that was being
-/// moved; a wrong number of directories, where a number was reused before its group was written.
-pub(crate) fn leaves(found: &Found, all: &[Found], unsure: &BTreeSet<u32>) -> bool {
+/// moved; a wrong number of directories, where a number was reused before its group was written; fragments of a removed
+/// file whose last block was cut and then moved, while the inode on the disk has all of it. The kernel of FreeBSD writes
+/// the same records for that, and its replay takes the shorter one for another use.
+pub(crate) fn leaves(found: &Found, all: &[Found], left: &Left) -> bool {
     let names =
         |of: u32| all.iter().filter(|f| matches!(f.finding, Finding::ExtraName { ino, .. } if ino == of)).count();
     let hole = || all.iter().any(|found| matches!(found.finding, Finding::SizeBeyondBlocks { .. }));
@@ -77,8 +81,13 @@ pub(crate) fn leaves(found: &Found, all: &[Found], unsure: &BTreeSet<u32>) -> bo
         // The repair of a file that ends in a hole frees indirect blocks over the hole.
         Finding::BlockCount { .. } | Finding::FragmentsLeaked { .. } | Finding::FragmentSums { .. } if hole() => true,
         Finding::ClusterMap { .. } | Finding::ClusterSums { .. } | Finding::GroupCounts { .. } if hole() => true,
-        Finding::LostDirectories { group, .. } => unsure.contains(&group),
-        Finding::GroupCounts { group, field: "ndir", .. } => unsure.contains(&group),
+        Finding::FragmentsLeaked { group, .. } | Finding::FragmentSums { group, .. } if left.leaks.contains(&group) => {
+            true
+        }
+        Finding::ClusterMap { group, .. } | Finding::ClusterSums { group, .. } if left.leaks.contains(&group) => true,
+        Finding::GroupCounts { group, field: "nbfree" | "nffree", .. } if left.leaks.contains(&group) => true,
+        Finding::LostDirectories { group, .. } => left.unsure.contains(&group),
+        Finding::GroupCounts { group, field: "ndir", .. } => left.unsure.contains(&group),
         // The second name counts, until it is removed.
         Finding::LinkCount { ino, found, right } => {
             names(ino) > 0 && found.saturating_sub(right) as usize == names(ino)

@@ -234,15 +234,13 @@ impl Memory {
         let traced = Traced::of(plan, left.disk.clone(), &[]);
         let is = match guarded(|| check(&self.rt, traced.disks(), Mode::Repair)) {
             Err(why) => why,
-            Ok(report) => {
-                match report.findings.iter().find(|found| !peer::leaves(found, &report.findings, &left.unsure)) {
-                    Some(found) => found.finding.to_string(),
-                    None => match guarded(|| self.tree(Recovery::Fsck, plan, &left.disk)) {
-                        Ok(tree) => return (Some(tree), None),
-                        Err(why) => why,
-                    },
-                }
-            }
+            Ok(report) => match report.findings.iter().find(|found| !peer::leaves(found, &report.findings, &left)) {
+                Some(found) => found.finding.to_string(),
+                None => match guarded(|| self.tree(Recovery::Fsck, plan, &left.disk)) {
+                    Ok(tree) => return (Some(tree), None),
+                    Err(why) => why,
+                },
+            },
         };
         (None, Some(Rc::new(peer::breach("leaves a sound volume", is))))
     }

@@ -39,7 +39,7 @@ macro_rules! case {
 }
 
 /// In the texts, `L7x200` stands for `L7` followed by 200 times x.
-const CASES: [Case; 13] = [
+const CASES: [Case; 15] = [
     case!("shrinks-and-grows", shape(Format::Ufs2, 8192, 1024, 16), "cut-run"),
     case!("shrinks-and-grows-32k", shape(Format::Ufs2, 32768, 4096, 16), "cut-run"),
     case!("name-in-a-moved-block", SMALL, "moved-entry"),
@@ -104,6 +104,21 @@ const CASES: [Case; 13] = [
         text: "---\n mkdir f\n rename f a noreplace\n fsync /\n create c\n rename c a exchange\n \
                rename c L6x242 noreplace\n fsync L6x242 data",
         shape: shape(Format::Ufs2, 65536, 8192, 8),
+        rule: None,
+        by: &[],
+    },
+    Case {
+        name: "of the first commit of a journal the first segment was lost, and the others named it",
+        text: "---\n create a\n write a 0 4097\n fallocate a 4096 2797568 allocate\n truncate a 32769\n fsync a all",
+        shape: shape(Format::Ufs1, 4096, 4096, 8),
+        rule: None,
+        by: &[],
+    },
+    // FreeBSD's replay leaves fragments in use then, by the records of its own kernel, too.
+    Case {
+        name: "a last block was cut, then moved, and its file removed",
+        text: "create c\n write c 0 32650\n---\n truncate c 20479\n write c 24576 10294\n unlink c\n sync",
+        shape: shape(Format::Ufs1, 32768, 4096, 8),
         rule: None,
         by: &[],
     },
