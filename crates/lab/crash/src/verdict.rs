@@ -234,7 +234,7 @@ impl Memory {
         let traced = Traced::of(plan, left.disk.clone(), &[]);
         let is = match guarded(|| check(&self.rt, traced.disks(), Mode::Repair)) {
             Err(why) => why,
-            Ok(report) => match report.findings.iter().find(|found| !peer::leaves(found, &report.findings, &left)) {
+            Ok(report) => match report.findings.iter().find(|found| !peer::leaves(found, &report.findings, left)) {
                 Some(found) => found.finding.to_string(),
                 None => match guarded(|| self.tree(Recovery::Fsck, plan, &left.disk)) {
                     Ok(tree) => return (Some(tree), None),
