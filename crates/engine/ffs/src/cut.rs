@@ -133,8 +133,8 @@ impl Ffs {
         Ok(Some(lowest))
     }
 
-    /// Refuses a file whose inode has a pointer that cannot be freed (T3). What lies in its indirect blocks is not looked
-    /// at: a removal of a name would wait for all of them.
+    /// Refuses a file whose inode has a pointer that cannot be freed (T3). What lies in its indirect blocks is not
+    /// looked at: a removal of a name would wait for all of them.
     pub(crate) fn can_be_released(&self, inode: &Inode) -> Result<()> {
         self.can_be_cut(inode, 0)?;
         self.count_attributes(inode, &mut Runs::default())?;

@@ -69,8 +69,8 @@ pub(crate) fn replayed(plan: &Plan, fingerprint: u128, disk: &RamDisk) -> Peer {
 /// Whether FreeBSD's replay leaves this, whoever wrote the journal: the sums of groups that it does not touch
 /// (bsdreplay-finish-2); a file that ends in a hole (bsdreplay-sizes-1); both names of a directory that was being
 /// moved; a wrong number of directories, where a number was reused before its group was written; fragments of a removed
-/// file whose last block was cut and then moved, while the inode on the disk has all of it. The kernel of FreeBSD writes
-/// the same records for that, and its replay takes the shorter one for another use.
+/// file whose last block was cut and then moved, while the inode on the disk has all of it. FreeBSD's kernel writes the
+/// same records for that, and its replay takes the shorter one for another use.
 pub(crate) fn leaves(found: &Found, all: &[Found], left: &Left) -> bool {
     let names =
         |of: u32| all.iter().filter(|f| matches!(f.finding, Finding::ExtraName { ino, .. } if ino == of)).count();
