@@ -81,9 +81,7 @@ impl Blocks {
         }
         of.mask() & !protected
     }
-}
 
-impl Blocks {
     /// Whether the last record of this very run has fewer fragments: it counts as another use, and protects them (B4).
     fn is_cut_short(&self, base: u64, of: Use) -> bool {
         let key = |of: Use| (of.ino, of.lbn, of.first);

@@ -81,11 +81,15 @@ pub(crate) fn leaves(found: &Found, all: &[Found], left: &Left) -> bool {
         // The repair of a file that ends in a hole frees indirect blocks over the hole.
         Finding::BlockCount { .. } | Finding::FragmentsLeaked { .. } | Finding::FragmentSums { .. } if hole() => true,
         Finding::ClusterMap { .. } | Finding::ClusterSums { .. } | Finding::GroupCounts { .. } if hole() => true,
-        Finding::FragmentsLeaked { group, .. } | Finding::FragmentSums { group, .. } if left.leaks.contains(&group) => {
+        Finding::FragmentsLeaked { group, .. }
+        | Finding::FragmentSums { group, .. }
+        | Finding::ClusterMap { group, .. }
+        | Finding::ClusterSums { group, .. }
+        | Finding::GroupCounts { group, field: "nbfree" | "nffree", .. }
+            if left.leaks.contains(&group) =>
+        {
             true
         }
-        Finding::ClusterMap { group, .. } | Finding::ClusterSums { group, .. } if left.leaks.contains(&group) => true,
-        Finding::GroupCounts { group, field: "nbfree" | "nffree", .. } if left.leaks.contains(&group) => true,
         Finding::LostDirectories { group, .. } => left.unsure.contains(&group),
         Finding::GroupCounts { group, field: "ndir", .. } => left.unsure.contains(&group),
         // The second name counts, until it is removed.

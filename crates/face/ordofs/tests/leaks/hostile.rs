@@ -149,8 +149,8 @@ fn a_file_without_end_is_read_cut_and_removed_by_an_error() {
     }
 }
 
-/// A pointer that leads beyond the volume, or to where data may not lie, in the inode: neither `rm`,
-/// nor a rename over the file takes the name of what cannot be freed.
+/// A pointer of the inode leads beyond the volume, or to where data may not lie: neither `rm` nor a rename over the
+/// file takes the name of what cannot be freed.
 #[test]
 fn a_file_that_cannot_be_freed_keeps_its_name() {
     for (shape, scheme) in (0..SHAPES.len()).flat_map(|shape| ["softupdates", "sync"].map(|scheme| (shape, scheme))) {
