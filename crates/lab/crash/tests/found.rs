@@ -3,7 +3,8 @@
 
 mod common;
 
-use ordo_crash::{Counters, Device, Memory, Plan, Report, Shape, explore_with};
+use ordo_crash::{Counters, Device, LogShape, Memory, Plan, Report, Shape, explore_with};
+use ordo_ondisk::lfs::Version;
 use ordo_ondisk::{Endian, Format};
 use ordo_workload::script::Script;
 
@@ -166,4 +167,18 @@ fn they_are_clear_and_each_needs_its_rule() {
     });
     let wrong: Vec<String> = wrong.into_iter().flatten().collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// In version 1 the time of a superblock says which is older. fsck gave its own that of the newer one, and a repair that
+/// was cut between the two left a volume that no mount took.
+#[test]
+fn a_cut_repair_of_a_log_of_version_1_is_begun_again() {
+    let script = Script::parse("found", "---\n create f\n fallocate f 0 2785279 allocate").unwrap();
+    let mut plan = Plan::on_log(script, Device::by_name("sata").unwrap());
+    let log = LogShape { version: Version::V1, segment: 262_144, free: 4, reserve: 3 };
+    plan.shape = Shape { log: Some(log), ..shape(Format::Ufs1, 32768, 4096, 8) };
+    (plan.states, plan.recovery_cuts) = (60, 1);
+    let report = explore_with(&plan, &mut Memory::default(), &Counters::default()).unwrap();
+    assert!(report.violations.is_empty(), "{}", report.violations[0].detail);
+    assert!(report.nested > 100, "{} recoveries were cut", report.nested);
 }

@@ -81,13 +81,14 @@ pub(crate) async fn check(rt: &Rt, disk: Rc<dyn Disk>, options: Options) -> Resu
     if mode == Mode::Preen && clean && opened.findings.is_empty() {
         return Ok(report);
     }
-    let Opened { sb, newer, findings } = opened;
+    let Opened { sb, newer, latest, findings } = opened;
     let g = sb.geometry();
     let log = LogEnd { offset: sb.fields.offset, serial: sb.fields.serial, ends_at: None, reached: true };
     let mut volume = Volume {
         image,
         g,
         sb,
+        latest,
         mode,
         now: u64::try_from(rt.wall().0).unwrap_or(0),
         report,

@@ -20,6 +20,8 @@ pub(crate) struct Opened {
     pub(crate) sb: Superblock,
     /// The serial number of the other one, if that is newer.
     pub(crate) newer: Option<u64>,
+    /// The later of the times of both.
+    pub(crate) latest: u64,
     pub(crate) findings: Vec<Finding>,
 }
 
@@ -41,6 +43,7 @@ pub(crate) async fn open(image: &mut Image, disk: &Rc<dyn Disk>) -> Result<Opene
     }
     differ(&first, &second, &mut findings);
     let pick = pick(image, &first, &second).await?;
+    let latest = [&first, &second].into_iter().flatten().map(|sb| sb.fields.tstamp).max().unwrap_or(0);
     let (sb, newer) = match (pick, first, second) {
         (Copy::First, Ok(sb), other) | (Copy::Second, other, Ok(sb)) => {
             let newer = other.ok().map(|other| other.fields.serial.0).filter(|serial| *serial > sb.fields.serial.0);
@@ -61,7 +64,7 @@ pub(crate) async fn open(image: &mut Image, disk: &Rc<dyn Disk>) -> Result<Opene
     if bytes > size {
         return Err(Error::TooShort { volume: bytes, disk: size });
     }
-    Ok(Opened { sb, newer, findings })
+    Ok(Opened { sb, newer, latest, findings })
 }
 
 async fn read_at(image: &mut Image, disk: &Rc<dyn Disk>, at: u64) -> Result<Vec<u8>, Error> {

@@ -68,6 +68,8 @@ pub(crate) struct Volume {
     pub(crate) image: Image,
     pub(crate) g: Geometry,
     pub(crate) sb: Superblock,
+    /// The later of the times that the two superblocks had.
+    pub(crate) latest: u64,
     pub(crate) mode: Mode,
     /// Seconds since 1970.
     pub(crate) now: u64,

@@ -11,6 +11,9 @@
 //!     complete it, if it was torn, and the next repair would find another tree.
 //! W5. Which blocks of the ifile differ depends on where everything goes, and that on how much there is: the layout is
 //!     repeated until no further block of the ifile differs. The set only grows, so it ends.
+//! W6. In version 1 the time tells which superblock is older. The new time is later than that of both, not only of the
+//!     one from which the check started: else a repair that is cut between the two leaves superblocks of one time that
+//!     lead to different ifiles, and a mount takes them for those of two volumes.
 
 use super::layout::{Layout, Wanted};
 use super::log::pseg_at;
@@ -321,9 +324,9 @@ impl Volume {
     /// Writes both superblocks, marked clean.
     pub(crate) async fn put_superblocks(&mut self) -> Result<(), Error> {
         self.sb.set_clean(true);
-        // The time tells which of the two is older, in version 1.
+        // W6.
         let later = u64::from(self.g.version == Version::V1);
-        self.sb.fields.tstamp = self.now.max(self.sb.fields.tstamp.saturating_add(later));
+        self.sb.fields.tstamp = self.now.max(self.latest.saturating_add(later));
         self.sb.fields.uinodes = 0;
         let bytes = self.sb.encode();
         for at in self.g.sboffs.into_iter().take(2).filter(|at| !at.is_hole()) {
