@@ -13,7 +13,7 @@ shift || true
 schemes=("$@")
 ((${#schemes[@]})) || schemes=(softupdates)
 target=${CARGO_TARGET_DIR:-target}/release
-[[ -n ${ORDO:-} ]] || cargo build --release --quiet -p ordofs-cli
+[[ -n ${ORDO:-} ]] || cargo build --release --quiet
 [[ -n ${EXAMPLES:-} ]] || cargo build --release --quiet -p ordo-fuse --examples
 ordo=$(realpath "${ORDO:-$target/ordo}") examples=$(realpath "${EXAMPLES:-$target/examples}")
 work=$(mktemp -d "${TMPDIR:-/var/tmp}/ordo-clients.XXXXXX")

@@ -2,7 +2,7 @@
 
 use crate::commands::*;
 use crate::out::Outcome;
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
@@ -40,8 +40,6 @@ enum Command {
     Clean(clean::Args),
     Scrub(scrub::Args),
     Versions(versions::Args),
-    #[cfg(feature = "laboratory")]
-    Age(age::Args),
     Tune(tune::Args),
     Info(info::Args),
     Ls(ls::Args),
@@ -69,29 +67,8 @@ enum Command {
     Df(df::Args),
     Tree(tree::Args),
     Schemes(schemes::Args),
-    #[cfg(feature = "laboratory")]
-    Workloads(workloads::Args),
-    #[cfg(feature = "laboratory")]
-    Disks(disks::Args),
     Serve(serve::Args),
     Wafs(wafs::Args),
-    #[cfg(feature = "laboratory")]
-    Bench(bench::Args),
-    #[cfg(feature = "laboratory")]
-    Sim(sim::Args),
-    #[cfg(feature = "laboratory")]
-    Paper(paper::Args),
-    #[cfg(feature = "laboratory")]
-    Crash(crash::Args),
-    #[cfg(feature = "laboratory")]
-    Fuzz(fuzz::Args),
-    #[cfg(feature = "laboratory")]
-    Merge(merge::Args),
-    #[cfg(feature = "laboratory")]
-    Trace(trace::Args),
-    #[cfg(feature = "laboratory")]
-    Report(report::Args),
-    #[cfg(feature = "demo")]
     Demo(demo::Args),
     #[command(hide = true)]
     Man(man::Args),
@@ -105,6 +82,11 @@ pub(crate) fn command() -> clap::Command {
 }
 
 impl Cli {
+    /// These arguments. The help names the laboratory's commands, too.
+    pub(crate) fn parsed(arguments: Vec<OsString>) -> Result<Cli, clap::Error> {
+        Cli::from_arg_matches(&crate::lab::beside(command()).try_get_matches_from(arguments)?)
+    }
+
     /// Runs the command.
     pub(crate) fn run(&self) -> Outcome {
         match &self.command {
@@ -120,8 +102,6 @@ impl Cli {
             Command::Clean(args) => clean::run(args),
             Command::Scrub(args) => scrub::run(args),
             Command::Versions(args) => versions::run(args),
-            #[cfg(feature = "laboratory")]
-            Command::Age(args) => age::run(args),
             Command::Tune(args) => tune::run(args),
             Command::Info(args) => info::run(args),
             Command::Ls(args) => ls::run(args),
@@ -149,29 +129,8 @@ impl Cli {
             Command::Df(args) => df::run(args),
             Command::Tree(args) => tree::run(args),
             Command::Schemes(args) => schemes::run(args),
-            #[cfg(feature = "laboratory")]
-            Command::Workloads(args) => workloads::run(args),
-            #[cfg(feature = "laboratory")]
-            Command::Disks(args) => disks::run(args),
             Command::Serve(args) => serve::run(args),
             Command::Wafs(args) => wafs::run(args),
-            #[cfg(feature = "laboratory")]
-            Command::Bench(args) => bench::run(args),
-            #[cfg(feature = "laboratory")]
-            Command::Sim(args) => sim::run(args),
-            #[cfg(feature = "laboratory")]
-            Command::Paper(args) => paper::run(args),
-            #[cfg(feature = "laboratory")]
-            Command::Crash(args) => crash::run(args),
-            #[cfg(feature = "laboratory")]
-            Command::Fuzz(args) => fuzz::run(args),
-            #[cfg(feature = "laboratory")]
-            Command::Merge(args) => merge::run(args),
-            #[cfg(feature = "laboratory")]
-            Command::Trace(args) => trace::run(args),
-            #[cfg(feature = "laboratory")]
-            Command::Report(args) => report::run(args),
-            #[cfg(feature = "demo")]
             Command::Demo(args) => demo::run(args),
             Command::Man(args) => man::run(args),
             Command::Completions(args) => completions::run(args),
@@ -244,7 +203,9 @@ impl Role {
 /// `ordo IMAGE DIR [-o ...]`, where IMAGE is not a command.
 fn is_bare_mount(rest: &[OsString]) -> bool {
     let [image, dir, ..] = rest else { return false };
-    let is_command = |name: &OsStr| command().get_subcommands().any(|sub| name == sub.get_name()) || name == "help";
+    let is_command = |name: &OsStr| {
+        crate::lab::beside(command()).get_subcommands().any(|sub| name == sub.get_name()) || name == "help"
+    };
     !image.as_bytes().starts_with(b"-") && !is_command(image) && Path::new(dir).is_dir()
 }
 
@@ -387,7 +348,5 @@ mod tests {
         let line = "ordo mkfs --type ufs1 --endian big --block-size 8k --frag-size 1k --size 2G v.img";
         assert!(Cli::try_parse_from(words(line)).is_ok());
         assert!(Cli::try_parse_from(words("ordo mkfs --size much v.img")).is_err());
-        assert!(Cli::try_parse_from(words("ordo bench --scheme sync,async --workload postmark")).is_ok());
-        assert!(Cli::try_parse_from(words("ordo crash --shard 3/2")).is_err());
     }
 }

@@ -22,20 +22,8 @@ First steps:
   ordo fsck -n disk.img                 check it, and change nothing
   ordo COMMAND --help                   options and examples of a command";
 
-/// The commands of these groups that this program has.
 fn groups() -> String {
-    let has = |name: &&str| match *name {
-        "demo" => cfg!(feature = "demo"),
-        "disks" | "bench" | "crash" | "trace" | "paper" | "age" | "sim" | "workloads" | "report" | "merge" | "fuzz" => {
-            cfg!(feature = "laboratory")
-        }
-        _ => true,
-    };
-    let line = |(what, names): &(&str, &str)| {
-        let names: Vec<&str> = names.split(' ').filter(has).collect();
-        if names.is_empty() { String::new() } else { format!("  {what}\n      {}\n", names.join(" ")) }
-    };
-    GROUPS.iter().map(line).collect()
+    GROUPS.iter().map(|(what, names)| format!("  {what}\n      {names}\n")).collect()
 }
 
 /// All of it, and what every command takes as IMAGE.
@@ -50,7 +38,7 @@ mod tests {
     #[test]
     fn each_command_is_in_one_group() {
         let grouped: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| names.split(' ')).collect();
-        let command = crate::args::command();
+        let command = crate::lab::beside(crate::args::command());
         let all = command.get_subcommands().filter(|command| !command.is_hide_set()).map(clap::Command::get_name);
         for name in all {
             assert_eq!(grouped.iter().filter(|other| **other == name).count(), 1, "{name}");

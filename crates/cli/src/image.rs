@@ -23,26 +23,27 @@ const LOOK: Duration = Duration::from_millis(20);
 
 /// The volume that a command works on.
 #[derive(Debug, Clone, clap::Args)]
-pub(crate) struct ImageArg {
+pub struct ImageArg {
     /// A file, a block device, or a partition in one: disk.img@p2, disk.img@s1a, disk.img@gpt:LABEL
-    pub(crate) image: PathBuf,
+    pub image: PathBuf,
     #[command(flatten)]
-    pub(crate) start: Start,
+    /// Where the volume begins in it, and which snapshot of it is meant.
+    pub start: Start,
 }
 
 /// Where in the image the volume starts.
 #[derive(Debug, Clone, Copy, Default, clap::Args)]
-pub(crate) struct Start {
+pub struct Start {
     /// The volume starts at this byte of the image
     #[arg(long, value_name = "BYTES", value_parser = size::parse)]
-    pub(crate) offset: Option<u64>,
+    pub offset: Option<u64>,
     /// Instead of the volume: this snapshot of it, by path, or by name in /.snap; can only be read
     #[arg(long, value_name = "NAME", value_parser = |word: &str| Ok::<_, std::convert::Infallible>(kept(word)))]
-    pub(crate) snapshot: Option<&'static str>,
+    pub snapshot: Option<&'static str>,
 }
 
 /// A word of the command line for as long as the process runs: there are a few.
-pub(crate) fn kept(word: &str) -> &'static str {
+pub fn kept(word: &str) -> &'static str {
     Box::leak(word.into())
 }
 
@@ -56,19 +57,23 @@ pub(crate) struct Forensic {
 }
 
 impl ImageArg {
-    pub(crate) fn spec(&self) -> anyhow::Result<ImageSpec> {
+    /// The image and its part.
+    ///
+    /// # Errors
+    /// When no image can be called so.
+    pub fn spec(&self) -> anyhow::Result<ImageSpec> {
         spec(&self.image, self.start)
     }
 }
 
 /// The place that `image` and `--offset` name.
-pub(crate) fn spec(image: &Path, start: Start) -> anyhow::Result<ImageSpec> {
+pub fn spec(image: &Path, start: Start) -> anyhow::Result<ImageSpec> {
     let spec = ImageSpec::parse(image).map_err(|error| open_error(image, error))?;
     Ok(ImageSpec { offset: start.offset, snapshot: start.snapshot.map(str::to_owned), ..spec })
 }
 
 /// An error of opening, with the image's name added if it is missing.
-pub(crate) fn open_error(image: &Path, error: OpenError) -> anyhow::Error {
+pub fn open_error(image: &Path, error: OpenError) -> anyhow::Error {
     match error {
         OpenError::Disk(error) => match advice(&error) {
             Some(advice) => anyhow!("{error}; {advice}"),
@@ -109,20 +114,23 @@ fn advice(error: &ordofs::disk::OpenError) -> Option<String> {
 }
 
 /// A mounted volume and its executor.
-pub(crate) struct Opened {
-    pub(crate) rt: Rt,
-    pub(crate) mounted: Mounted,
+pub struct Opened {
+    /// The runtime that it lives on.
+    pub rt: Rt,
+    /// The volume.
+    pub mounted: Mounted,
     /// What keeps a failed command from changing the image.
     tentative: Option<Tentative>,
 }
 
 impl Opened {
-    pub(crate) fn fs(&self) -> &Rc<Fs> {
+    /// Its file system.
+    pub fn fs(&self) -> &Rc<Fs> {
         self.mounted.fs()
     }
 
     /// Opens a volume to read it.
-    pub(crate) fn to_read(rt: &Rt, spec: &ImageSpec) -> anyhow::Result<Opened> {
+    pub fn to_read(rt: &Rt, spec: &ImageSpec) -> anyhow::Result<Opened> {
         let notices = Messages::of(spec, false).listener_once();
         let options = MountOptions { read_only: true, cache: CACHE, notices, ..MountOptions::default() };
         let mounted = Mounted::open(rt, spec, &options).map_err(|error| open_error(&spec.path, error))?;
@@ -133,7 +141,7 @@ impl Opened {
     /// would make. That scheme can then recover from a kill or a power cut; under another one the volume would refuse
     /// every change until fsck was run. Signals are caught from here on; [`Opened::close`] must follow.
     /// A command that changes nothing, as most that fail, leaves the image's bytes as they were ([`Tentative`]).
-    pub(crate) fn to_change(rt: &Rt, spec: &ImageSpec) -> anyhow::Result<Opened> {
+    pub fn to_change(rt: &Rt, spec: &ImageSpec) -> anyhow::Result<Opened> {
         let mut tentative = None;
         let mut opened = Opened::mounted(rt, spec, MountOptions::default(), |options| {
             if NbdDisk::is_url(&spec.path) {
@@ -154,17 +162,12 @@ impl Opened {
     }
 
     /// The same with these options, and nothing is kept back.
-    pub(crate) fn to_change_with(rt: &Rt, spec: &ImageSpec, options: MountOptions) -> anyhow::Result<Opened> {
+    pub fn to_change_with(rt: &Rt, spec: &ImageSpec, options: MountOptions) -> anyhow::Result<Opened> {
         Opened::mounted(rt, spec, options, |options| Mounted::open(rt, spec, options))
     }
 
     /// The same of a volume on a disk that is open already; `spec` is its name in messages.
-    pub(crate) fn on_disk(
-        rt: &Rt,
-        spec: &ImageSpec,
-        disk: Rc<dyn Disk>,
-        options: MountOptions,
-    ) -> anyhow::Result<Opened> {
+    pub fn on_disk(rt: &Rt, spec: &ImageSpec, disk: Rc<dyn Disk>, options: MountOptions) -> anyhow::Result<Opened> {
         Opened::mounted(rt, spec, options, |options| {
             rt.block_on(Mounted::mount(rt, ordofs::locate_on(rt, disk)?, options))
         })
@@ -192,7 +195,7 @@ impl Opened {
     ///
     /// # Errors
     /// Those of the work, or of writing back; both are reported.
-    pub(crate) fn close<T>(self, outcome: anyhow::Result<T>) -> anyhow::Result<T> {
+    pub fn close<T>(self, outcome: anyhow::Result<T>) -> anyhow::Result<T> {
         let Opened { rt, mounted, tentative } = self;
         rt.block_on(async {
             while !mounted.leaks().phase.is_over() && interrupt::caught().is_none() {

@@ -18,7 +18,7 @@ static CAUGHT: OnceLock<Arc<AtomicUsize>> = OnceLock::new();
 ///
 /// # Errors
 /// When no handler can be installed.
-pub(crate) fn catch() -> anyhow::Result<()> {
+pub fn catch() -> anyhow::Result<()> {
     if CAUGHT.get().is_some() {
         return Ok(());
     }
@@ -37,7 +37,7 @@ pub(crate) fn catch() -> anyhow::Result<()> {
 }
 
 /// The signal that was caught.
-pub(crate) fn caught() -> Option<i32> {
+pub fn caught() -> Option<i32> {
     let number = CAUGHT.get()?.load(Ordering::Relaxed);
     (number != 0).then_some(number as i32)
 }
@@ -46,12 +46,12 @@ pub(crate) fn caught() -> Option<i32> {
 ///
 /// # Errors
 /// [`Interrupted`], once a signal was caught.
-pub(crate) fn check() -> Result<(), Interrupted> {
+pub fn check() -> Result<(), Interrupted> {
     caught().map_or(Ok(()), |signal| Err(Interrupted::by(signal)))
 }
 
 /// The error of a command; an interruption gets the progress added, other errors already say where the work stopped.
-pub(crate) fn how_far(error: anyhow::Error, done: impl FnOnce() -> String) -> anyhow::Error {
+pub fn how_far(error: anyhow::Error, done: impl FnOnce() -> String) -> anyhow::Error {
     match error.downcast::<Interrupted>() {
         Ok(interrupted) => interrupted.after(done()).into(),
         Err(other) => other,
@@ -59,7 +59,7 @@ pub(crate) fn how_far(error: anyhow::Error, done: impl FnOnce() -> String) -> an
 }
 
 /// The same, where the work wrote to no volume.
-pub(crate) fn how_far_on_host(error: anyhow::Error, done: impl FnOnce() -> String) -> anyhow::Error {
+pub fn how_far_on_host(error: anyhow::Error, done: impl FnOnce() -> String) -> anyhow::Error {
     match error.downcast::<Interrupted>() {
         Ok(interrupted) => interrupted.instead(done()).into(),
         Err(other) => other,
@@ -68,7 +68,7 @@ pub(crate) fn how_far_on_host(error: anyhow::Error, done: impl FnOnce() -> Strin
 
 /// A signal ended the work.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Interrupted {
+pub struct Interrupted {
     signal: i32,
     /// The progress, in words.
     done: String,
@@ -76,22 +76,22 @@ pub(crate) struct Interrupted {
 
 impl Interrupted {
     /// An interruption by this signal.
-    pub(crate) fn by(signal: i32) -> Interrupted {
+    pub fn by(signal: i32) -> Interrupted {
         Interrupted { signal, done: String::new() }
     }
 
     /// The same, with the progress so far. It is printed after the volume was closed.
-    pub(crate) fn after(self, done: impl Into<String>) -> Interrupted {
+    pub fn after(self, done: impl Into<String>) -> Interrupted {
         Interrupted { done: format!("{}; the volume was closed cleanly", done.into()), ..self }
     }
 
     /// The same, where no volume is left.
-    pub(crate) fn instead(self, done: impl Into<String>) -> Interrupted {
+    pub fn instead(self, done: impl Into<String>) -> Interrupted {
         Interrupted { done: done.into(), ..self }
     }
 
     /// Ends the program as if the signal had not been caught (I2).
-    pub(crate) fn end_by_signal(&self) {
+    pub fn end_by_signal(&self) {
         // If the system does not end it, the caller's status does.
         let _ = signal_hook::low_level::emulate_default_handler(self.signal);
     }

@@ -153,7 +153,7 @@ pub(crate) enum ModeJson {
 }
 
 /// Bytes as a JSON text, and their hexadecimal digits if they are not text.
-pub(crate) fn json_text(bytes: &[u8]) -> (String, Option<String>) {
+pub fn json_text(bytes: &[u8]) -> (String, Option<String>) {
     match std::str::from_utf8(bytes) {
         Ok(text) => (text.to_owned(), None),
         Err(_) => (text::escape(bytes), Some(text::hex(bytes))),

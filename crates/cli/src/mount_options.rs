@@ -299,7 +299,7 @@ fn default_cache() -> usize {
 ///
 /// # Errors
 /// Wrong usage.
-pub(crate) fn scheme(name: &str) -> anyhow::Result<&'static str> {
+pub fn scheme(name: &str) -> anyhow::Result<&'static str> {
     let log = (name == LOG_SCHEME).then_some(LOG_SCHEME);
     let known = log.or_else(|| schemes::by_name(name).map(|known| known.name));
     let all = schemes::ALL.iter().map(|known| known.name);

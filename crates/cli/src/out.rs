@@ -10,25 +10,26 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The exit status of a command that ran to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Status(pub(crate) u8);
+pub struct Status(pub u8);
 
 impl Status {
-    pub(crate) const DONE: Status = Status(0);
+    /// All is done.
+    pub const DONE: Status = Status(0);
     /// The answer is no.
-    pub(crate) const NO: Status = Status(1);
+    pub const NO: Status = Status(1);
 
     /// The one of two that says more of what went wrong.
-    pub(crate) fn worse(self, other: Status) -> Status {
+    pub fn worse(self, other: Status) -> Status {
         Status(self.0.max(other.0))
     }
 }
 
 /// What every command returns.
-pub(crate) type Outcome = anyhow::Result<Status>;
+pub type Outcome = anyhow::Result<Status>;
 
 /// Wrong usage by the user; it has an exit status of its own.
 #[derive(Debug)]
-pub(crate) struct Usage(pub(crate) String);
+pub struct Usage(pub String);
 
 impl std::fmt::Display for Usage {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -39,13 +40,13 @@ impl std::fmt::Display for Usage {
 impl std::error::Error for Usage {}
 
 /// Wrong usage, as an error.
-pub(crate) fn usage(text: impl Into<String>) -> anyhow::Error {
+pub fn usage(text: impl Into<String>) -> anyhow::Error {
     Usage(text.into()).into()
 }
 
 /// The reader of the output is gone: not an error.
 #[derive(Debug)]
-pub(crate) struct ReaderGone;
+pub struct ReaderGone;
 
 impl std::fmt::Display for ReaderGone {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -56,7 +57,7 @@ impl std::fmt::Display for ReaderGone {
 impl std::error::Error for ReaderGone {}
 
 /// Standard output. Buffered; [`Out::end`] writes the rest.
-pub(crate) struct Out {
+pub struct Out {
     to: BufWriter<Stdout>,
     terminal: bool,
 }
@@ -69,34 +70,34 @@ impl Out {
     }
 
     /// Unmodified bytes: the contents of a file.
-    pub(crate) fn bytes(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
+    pub fn bytes(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
         self.to.write_all(bytes).map_err(write_error)
     }
 
     /// Text and the end of a line.
-    pub(crate) fn line(&mut self, line: impl AsRef<str>) -> anyhow::Result<()> {
+    pub fn line(&mut self, line: impl AsRef<str>) -> anyhow::Result<()> {
         self.bytes(line.as_ref().as_bytes())?;
         self.bytes(b"\n")
     }
 
     /// A name from an image: unmodified for another program, with control characters escaped for a terminal.
-    pub(crate) fn name(&mut self, name: &[u8]) -> anyhow::Result<()> {
+    pub fn name(&mut self, name: &[u8]) -> anyhow::Result<()> {
         if self.terminal { self.bytes(text::escape(name).as_bytes()) } else { self.bytes(name) }
     }
 
     /// One JSON document.
-    pub(crate) fn json(&mut self, document: &impl Serialize) -> anyhow::Result<()> {
+    pub fn json(&mut self, document: &impl Serialize) -> anyhow::Result<()> {
         let text = serde_json::to_string_pretty(document)?;
         self.line(text)
     }
 
     /// On a terminal everything so far is to be seen now.
-    pub(crate) fn shown(&mut self) -> anyhow::Result<()> {
+    pub fn shown(&mut self) -> anyhow::Result<()> {
         if self.terminal { self.to.flush().map_err(write_error) } else { Ok(()) }
     }
 
     /// Writes what is still buffered.
-    pub(crate) fn end(mut self) -> anyhow::Result<()> {
+    pub fn end(mut self) -> anyhow::Result<()> {
         self.to.flush().map_err(write_error)
     }
 }
@@ -109,14 +110,14 @@ fn write_error(error: io::Error) -> anyhow::Error {
 }
 
 /// Prints one complete document or text.
-pub(crate) fn print(write: impl FnOnce(&mut Out) -> anyhow::Result<()>) -> anyhow::Result<()> {
+pub fn print(write: impl FnOnce(&mut Out) -> anyhow::Result<()>) -> anyhow::Result<()> {
     let mut out = Out::new();
     write(&mut out)?;
     out.end()
 }
 
 /// A line on standard error.
-pub(crate) fn say(line: &str) {
+pub fn say(line: &str) {
     // If standard error fails, nothing more can be done.
     let _ = crate::progress::aside(|| writeln!(io::stderr(), "ordo: {}", text::one_line(line)));
 }
@@ -125,12 +126,12 @@ pub(crate) fn say(line: &str) {
 static JSON: AtomicBool = AtomicBool::new(false);
 
 /// From now on [`complain`] speaks JSON.
-pub(crate) fn speak_json() {
+pub fn speak_json() {
     JSON.store(true, Ordering::Relaxed);
 }
 
 /// An error after which the command goes on: a line, or a document where the command line asks for JSON.
-pub(crate) fn complain(error: &str) {
+pub fn complain(error: &str) {
     if JSON.load(Ordering::Relaxed) {
         crate::progress::aside(|| say_json(error));
     } else {
@@ -139,13 +140,13 @@ pub(crate) fn complain(error: &str) {
 }
 
 /// The error that ended a command of which JSON was asked: one document on standard error.
-pub(crate) fn say_json(error: &str) {
+pub fn say_json(error: &str) {
     let document = serde_json::json!({ "error": format!("ordo: {error}") });
     let _ = writeln!(io::stderr(), "{document}");
 }
 
 /// The causes of an error in one line, without causes that the text before already ends with.
-pub(crate) fn describe(error: &anyhow::Error) -> String {
+pub fn describe(error: &anyhow::Error) -> String {
     let mut line = String::new();
     for cause in error.chain() {
         let cause = cause.to_string();

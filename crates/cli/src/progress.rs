@@ -14,8 +14,10 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// What is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Unit {
+pub enum Unit {
+    /// Bytes, with suffixes.
     Bytes,
+    /// Files, counted.
     Files,
 }
 
@@ -30,7 +32,7 @@ thread_local! {
 }
 
 /// Whether anybody sees it: otherwise nobody has to find out how much there is to do.
-pub(crate) fn is_seen() -> bool {
+pub fn is_seen() -> bool {
     std::io::stderr().is_terminal()
 }
 
@@ -50,18 +52,18 @@ fn template(unit: Unit, whole: bool) -> &'static str {
 }
 
 /// Work begins of which so much is to be done; 0 if that is not known.
-pub(crate) fn begin(unit: Unit, whole: u64) {
+pub fn begin(unit: Unit, whole: u64) {
     end();
     LINE.set(Some(begun(unit, (whole > 0).then_some(whole))));
 }
 
 /// So many more bytes are done, or files if work of files has begun.
-pub(crate) fn add(amount: u64) {
+pub fn add(amount: u64) {
     change(|bar| bar.inc(amount));
 }
 
 /// So much is done in all.
-pub(crate) fn reach(done: u64) {
+pub fn reach(done: u64) {
     change(|bar| bar.set_position(done));
 }
 
@@ -80,7 +82,7 @@ fn change(how: impl FnOnce(&ProgressBar)) {
 }
 
 /// Runs `print` with the line out of the way.
-pub(crate) fn aside<T>(print: impl FnOnce() -> T) -> T {
+pub fn aside<T>(print: impl FnOnce() -> T) -> T {
     LINE.with_borrow(|line| match line {
         Some(line) => line.bar.suspend(print),
         None => print(),
@@ -88,7 +90,7 @@ pub(crate) fn aside<T>(print: impl FnOnce() -> T) -> T {
 }
 
 /// The work is over: the line goes.
-pub(crate) fn end() {
+pub fn end() {
     if let Some(line) = LINE.take() {
         line.bar.finish_and_clear();
     }

@@ -1,6 +1,6 @@
 //! Sizes in human-readable form: `512`, `64k`, `1G`; powers of 1024.
 
-pub(crate) use ordofs::parse_size as parse;
+pub use ordofs::parse_size as parse;
 
 const SUFFIXES: [char; 5] = ['k', 'M', 'G', 'T', 'P'];
 
@@ -8,12 +8,12 @@ const SUFFIXES: [char; 5] = ['k', 'M', 'G', 'T', 'P'];
 ///
 /// # Errors
 /// As [`parse`], and for 4G or more.
-pub(crate) fn parse_u32(text: &str) -> Result<u32, String> {
+pub fn parse_u32(text: &str) -> Result<u32, String> {
     u32::try_from(parse(text)?).map_err(|_| format!("{text:?} is too large here"))
 }
 
 /// A size with at most one digit behind the point: `512`, `64.0k`, `1.5G`.
-pub(crate) fn human(bytes: u64) -> String {
+pub fn human(bytes: u64) -> String {
     let mut value = bytes as f64;
     let mut suffix = None;
     for next in SUFFIXES {

@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 /// `bytes` as one line without control characters: an image may contain any name, including one that reprograms a
 /// terminal. Bytes that are not printable text are shown as `\xNN`.
-pub(crate) fn escape(bytes: &[u8]) -> String {
+pub fn escape(bytes: &[u8]) -> String {
     let mut shown = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
         for c in chunk.valid().chars() {
@@ -22,7 +22,7 @@ pub(crate) fn escape(bytes: &[u8]) -> String {
 }
 
 /// The bytes that [`escape`] has shown.
-pub(crate) fn unescape(shown: &str) -> Vec<u8> {
+pub fn unescape(shown: &str) -> Vec<u8> {
     let (mut bytes, mut rest) = (Vec::with_capacity(shown.len()), shown);
     while let Some(at) = rest.find('\\') {
         bytes.extend_from_slice(&rest.as_bytes()[..at]);
@@ -37,7 +37,7 @@ pub(crate) fn unescape(shown: &str) -> Vec<u8> {
 }
 
 /// As [`escape`], for a text of this program that quotes others: a backslash stays as it is.
-pub(crate) fn one_line(text: &str) -> String {
+pub fn one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
@@ -60,17 +60,17 @@ fn push_hex(text: &mut String, byte: u8) {
 }
 
 /// Bytes as hexadecimal digits.
-pub(crate) fn hex(bytes: &[u8]) -> String {
+pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// A time as `2026-11-21 10:36:05`, UTC.
-pub(crate) fn time(secs: i64) -> String {
+pub fn time(secs: i64) -> String {
     time_in(secs, &TimeZone::UTC)
 }
 
 /// A time in this zone. What is beyond the calendar, as damage makes it, is `@SECONDS` since 1970.
-pub(crate) fn time_in(secs: i64, zone: &TimeZone) -> String {
+pub fn time_in(secs: i64, zone: &TimeZone) -> String {
     match Timestamp::from_second(secs) {
         Ok(at) => at.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M:%S").to_string(),
         Err(_) => format!("@{secs}"),
@@ -78,7 +78,7 @@ pub(crate) fn time_in(secs: i64, zone: &TimeZone) -> String {
 }
 
 /// How far the zone is from UTC at this time: `+0100`.
-pub(crate) fn offset_in(secs: i64, zone: &TimeZone) -> String {
+pub fn offset_in(secs: i64, zone: &TimeZone) -> String {
     match Timestamp::from_second(secs) {
         Ok(at) => at.to_zoned(zone.clone()).strftime("%z").to_string(),
         Err(_) => "+0000".to_owned(),
@@ -86,7 +86,7 @@ pub(crate) fn offset_in(secs: i64, zone: &TimeZone) -> String {
 }
 
 /// Rows as aligned columns; the first `left` columns are left-aligned, the others right-aligned.
-pub(crate) fn table(left: usize, rows: &[Vec<String>]) -> String {
+pub fn table(left: usize, rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
     let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();

@@ -12,8 +12,9 @@ const WIDTH: usize = 120;
 /// What the papers have of soft updates stays readable in one sitting: its folder, without the rooms in it. In lines of
 /// production, comments included; it may only go down.
 const PAPERS: (&str, usize) = ("crates/engine/schemes/src/softupdates/", 1500);
-/// A crate imports from its own folder of `crates/` or from an earlier one.
-const FOLDERS: [&str; 7] = ["base", "logs", "engine", "judges", "face", "lab", "cli"];
+/// A crate imports from its own folder or from an earlier one: those of `crates/`, the product, and then the
+/// laboratory.
+const FOLDERS: [&str; 7] = ["base", "logs", "engine", "check", "face", "cli", "lab"];
 
 struct File {
     path: String,
@@ -24,7 +25,7 @@ fn read(root: &Path, folder: &str, files: &mut Vec<File>) {
     for entry in fs::read_dir(root.join(folder)).unwrap().map(Result::unwrap) {
         let path = format!("{folder}{}", entry.file_name().to_str().unwrap());
         if entry.file_type().unwrap().is_dir() {
-            if !folder.is_empty() || ["crates", "docs", "examples"].contains(&&*path) {
+            if !folder.is_empty() || ["crates", "lab", "docs", "examples"].contains(&&*path) {
                 read(root, &format!("{path}/"), files);
             }
         } else if [".rs", ".md", "Cargo.toml"].iter().any(|end| path.ends_with(end)) {
@@ -132,9 +133,12 @@ fn production_code_imports_from_lower_floors_and_earlier_folders() {
     let (files, mut wrong) = (tree(), Vec::new());
     let floors = floors(&files);
     let mut folders = BTreeMap::new();
-    for file in files.iter().filter(|file| file.path.starts_with("crates/") && file.path.ends_with("/Cargo.toml")) {
+    let is_a_crate = |file: &&File| ["crates/", "lab/"].iter().any(|group| file.path.starts_with(group));
+    for file in files.iter().filter(is_a_crate).filter(|file| file.path.ends_with("/Cargo.toml")) {
         let parts: Vec<_> = file.path.split('/').collect();
-        folders.insert(parts[parts.len() - 2], (FOLDERS.iter().position(|folder| *folder == parts[1]), file));
+        let folder = if parts[0] == "lab" { "lab" } else { parts[1] };
+        let name = if file.path == "lab/cli/Cargo.toml" { "lab" } else { parts[parts.len() - 2] };
+        folders.insert(name, (FOLDERS.iter().position(|known| *known == folder), file));
     }
     for (name, (folder, file)) in &folders {
         if folder.is_none() || !floors.contains_key(name) {
@@ -222,7 +226,7 @@ fn the_room_of_the_papers_on_soft_updates_stays_small() {
 #[test]
 fn what_reads_numbers_from_a_disk_computes_nothing_unchecked() {
     const LINT: &str = "#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]";
-    const FOLDERS: [&str; 4] = ["crates/logs/", "crates/engine/", "crates/judges/fsck/", "crates/judges/rescue/"];
+    const FOLDERS: [&str; 4] = ["crates/logs/", "crates/engine/", "crates/check/fsck/", "crates/check/rescue/"];
     let reads = |line: &String| ["FromBytes", "from_le_bytes", "from_be_bytes"].iter().any(|word| line.contains(word));
     let mut wrong = Vec::new();
     for file in tree().iter().filter(|file| file.is_production()) {

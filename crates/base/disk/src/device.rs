@@ -74,7 +74,7 @@ pub struct DiskInfo {
     pub depth: u32,
     /// Requests complete at the first poll (RAM): holding them back for merging gains nothing.
     pub immediate: bool,
-    /// Only the times of its requests are wanted, not the contents of files ([`crate::SimDisk::times_only`]): what is
+    /// Only the times of its requests are wanted, not the contents of files (a modelled drive's): what is
     /// written as [`Kind::Data`] may be zeros in place of what the caller had. `false` on every disk that keeps
     /// somebody's files.
     pub times_only: bool,

@@ -1,6 +1,6 @@
 //! Disks, and the queue that turns *completed* writes into *durable* ones.
 //!
-//! A [`Disk`] reads, writes and flushes: a file or block device, RAM, a modelled drive, a part of another disk, a
+//! A [`Disk`] reads, writes and flushes: a file or block device, RAM, a part of another disk, a
 //! recorder or a fault injector around another disk. A [`Queue`] stands on one disk, and all other crates use the
 //! queue: it orders and merges requests, keeps overlapping ones in the order in which they were issued, and reports
 //! when a write is durable.
@@ -24,11 +24,7 @@ mod overlay;
 pub mod queue;
 mod ram;
 mod recorder;
-#[cfg(feature = "drive")]
-mod sim;
 mod slice;
-#[cfg(feature = "drive")]
-mod tags;
 #[cfg(test)]
 mod tests;
 mod withheld;
@@ -53,8 +49,6 @@ pub use overlay::Overlay;
 pub use queue::{Flag, Meaning, Order, Queue, QueueOptions, Scheduler, Stats, Written, all_durable};
 pub use ram::{Frozen, RamDisk};
 pub use recorder::{Event, RecordedPart, Recorder};
-#[cfg(feature = "drive")]
-pub use sim::{Service, SimDisk};
 pub use slice::Slice;
 pub use withheld::Withheld;
 

@@ -83,7 +83,7 @@ impl RamDisk {
     }
 
     /// Changes the properties of the disk. To be done before a queue is put on it.
-    pub(crate) fn change_info(&self, change: impl FnOnce(&mut DiskInfo)) {
+    pub fn change_info(&self, change: impl FnOnce(&mut DiskInfo)) {
         change(&mut self.0.borrow_mut().info);
     }
 

@@ -4,7 +4,6 @@ use crate::image::{ImageArg, Opened};
 use crate::listing::json_text;
 use crate::out::{Outcome, Status, print, usage};
 use anyhow::Context;
-use ordo_workload::Cleaning;
 use ordofs::lfs::{Coalesced, Counters, Policy};
 use ordofs::rt::Rt;
 use ordofs::{ImageSpec, LogState, MountOptions, Mounted, OpenError};
@@ -43,13 +42,11 @@ struct Cleaned {
     files_rewritten: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes_rewritten: Option<u64>,
-    #[serde(flatten)]
-    cleaning: Cleaning,
-}
-
-fn cleaning(log: &LogState) -> Cleaning {
-    let Counters { segments_cleaned, segments_read, segments_written, write_cost, .. } = log.counters;
-    Cleaning { segments_cleaned, segments_read, segments_written, write_cost }
+    segments_cleaned: u64,
+    segments_read: u64,
+    segments_written: u64,
+    /// Bytes written and bytes read by the cleaner, over bytes of new data; `None` before there is any.
+    write_cost: Option<f64>,
 }
 
 /// Cleans it.
@@ -91,6 +88,7 @@ async fn work(mounted: &Mounted, coalesce: bool) -> ordofs::vfs::Result<Option<C
 }
 
 fn show(args: &Args, image: String, before: LogState, after: LogState, coalesced: Option<Coalesced>) -> Outcome {
+    let Counters { segments_cleaned, segments_read, segments_written, write_cost, .. } = after.counters;
     let cleaned = Cleaned {
         image: json_text(image.as_bytes()).0,
         segments: after.geometry.nseg,
@@ -98,7 +96,10 @@ fn show(args: &Args, image: String, before: LogState, after: LogState, coalesced
         clean_segments: after.clean_segments,
         files_rewritten: coalesced.map(|done| done.rewritten),
         bytes_rewritten: coalesced.map(|done| done.bytes),
-        cleaning: cleaning(&after),
+        segments_cleaned,
+        segments_read,
+        segments_written,
+        write_cost,
     };
     print(|out| match args.json {
         true => out.json(&cleaned),

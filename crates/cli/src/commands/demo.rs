@@ -4,24 +4,25 @@ use crate::demo::amount::Amount;
 use crate::demo::killed::{self, Killed};
 use crate::demo::leg::Leg;
 use crate::demo::material::{self, Tree};
-use crate::demo::page::{self, Results};
-use crate::demo::{VOLUME, compared, cut, inside, mounted};
-use crate::made::LeftOut;
-use crate::mount_options;
+use crate::demo::{VOLUME, inside, mounted};
 use crate::out::{Outcome, Status, print, usage};
-use crate::{size, text};
+use crate::{lab, mount_options, size, text};
 use anyhow::Context;
-use ordo_crash::Report;
-use ordo_workload::Row;
+use ordofs::CrashLeaves;
+use ordofs::schemes::{self, Settings};
 use serde::Serialize;
+use serde_json::Value;
+use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
-/// A tour of two minutes: real work, a killed server, a cut power, and what each scheme costs
+/// A tour: real work under each scheme, a killed server, and, with the laboratory, a cut power
 ///
 /// For each scheme it makes a volume, mounts it if it can, copies a tree in, builds a program there, runs its tests,
-/// keeps a database, unmounts, checks, and compares with the originals. Then it kills the server of a mount in the
-/// middle of the database's work, cuts the power of a modelled disk at every moment of a script, and runs the schemes
-/// on a modelled drive of 1994. The results become one HTML page.
+/// keeps a ledger, unmounts, checks, and compares with the originals. Then it kills the server of a mount in the middle
+/// of the ledger's work, and mounts again. Where the laboratory (ordo-lab) is beside this program or in PATH, it goes
+/// on: the power of a modelled disk is cut at every moment of a script, the schemes run on a modelled drive of 1994,
+/// and the results become one HTML page.
 ///
 /// It brings all that it builds and runs; of the machine it asks only for a C compiler and a mount. What is missing is
 /// left out, with a message. All but the page is made in a scratch directory, which is removed.
@@ -37,7 +38,7 @@ pub(crate) struct Args {
     /// Where the scratch directory is made [default: the system's]
     #[arg(long)]
     dir: Option<PathBuf>,
-    /// Where the page goes, as index.html
+    /// Where the laboratory's page goes, as index.html
     #[arg(short, long, value_name = "DIR", default_value = "demo-report")]
     output: PathBuf,
     /// Work in this process, without a mount
@@ -59,9 +60,11 @@ struct Tour {
     skipped: Vec<String>,
     legs: Vec<Leg>,
     killed: Vec<Killed>,
-    cut: Vec<Report>,
-    compared: Vec<Row>,
-    page: PathBuf,
+    /// The command line, which the laboratory's page names.
+    command: Vec<String>,
+    /// What the laboratory has found.
+    #[serde(flatten)]
+    laboratory: Option<Value>,
 }
 
 /// A directory that is removed at the end.
@@ -125,23 +128,56 @@ pub(crate) fn run(args: &Args) -> Outcome {
     skipped.iter().try_for_each(|why| stage.tell(format!("Left out: {why}")))?;
     let legs = work(&stage)?;
     let killed = kill(&stage)?;
-    let cut = cut_power(&stage)?;
-    let (compared, left_out) = compare(&stage)?;
-    let mounted = stage.mounts;
-    let results = Results { legs: &legs, cut: &cut, compared: &compared, left_out: &left_out, mounted };
-    let page = write_page(&stage, &results)?;
     let sound = legs.iter().all(|leg| leg.findings == 0) && killed.iter().all(|one| !one.promises || one.kept());
-    let kept = cut.iter().all(is_as_promised);
     let (files, bytes) = (stage.tree.files.len(), stage.tree.bytes);
+    let command = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    let mut tour = Tour { mounted: stage.mounts, files, bytes, skipped, legs, killed, command, laboratory: None };
+    let kept = match lab::program() {
+        Some(laboratory) => go_on(&laboratory, args, &mut tour)?,
+        None => {
+            tour.skipped.push("the cut power, the comparison and the page: ordo-lab is not here".to_owned());
+            stage.tell(
+                "\nLeft out: the cut power, the comparison and the page, since ordo-lab is neither beside this",
+            )?;
+            stage.tell("program nor in PATH; cargo build --release in a checkout builds both.")?;
+            true
+        }
+    };
     if args.json {
-        let tour = Tour { mounted: mounts, files, bytes, skipped, legs, killed, cut, compared, page };
         print(|out| out.json(&tour))?;
     } else {
-        stage.tell(
-            "To go on: ordo schemes, ordo trace --explain create /f, docs/course, ordo mkfs --size 1G disk.img",
-        )?;
+        stage.tell("To go on: ordo schemes, docs/course, ordo mkfs --size 1G disk.img")?;
     }
     Ok(Status(u8::from(!(sound && kept))))
+}
+
+/// The laboratory's part of the tour. Returns whether the schemes kept what they promise.
+fn go_on(laboratory: &Path, args: &Args, tour: &mut Tour) -> anyhow::Result<bool> {
+    let mut command = Command::new(laboratory);
+    command.arg("tour").arg("--output").arg(&args.output);
+    command.args(args.short.then_some("--short")).args(args.json.then_some("--json"));
+    command.stdin(Stdio::piped()).stdout(if args.json { Stdio::piped() } else { Stdio::inherit() });
+    let shown = || format!("{}: the laboratory's part of the tour", laboratory.display());
+    let mut child = command.spawn().with_context(shown)?;
+    let mut told = child.stdin.take().context("its input is a pipe")?;
+    told.write_all(&serde_json::to_vec(tour)?).with_context(shown)?;
+    drop(told);
+    let ended = child.wait_with_output().with_context(shown)?;
+    match ended.status.code() {
+        Some(0 | 1) => (),
+        // It has said why.
+        _ => anyhow::bail!("{} ended: {}", shown(), ended.status),
+    }
+    if args.json {
+        tour.laboratory = Some(serde_json::from_slice(&ended.stdout).with_context(shown)?);
+    }
+    Ok(ended.status.success())
+}
+
+/// Whether the scheme promises that what was synced survives.
+fn promises(scheme: &str) -> bool {
+    let made = schemes::by_name(scheme).and_then(|known| known.make(Settings::default()).ok());
+    made.is_some_and(|scheme| scheme.declares().crash_leaves != CrashLeaves::Anything)
 }
 
 fn can_mount(args: &Args, skipped: &mut Vec<String>) -> bool {
@@ -153,7 +189,7 @@ fn can_mount(args: &Args, skipped: &mut Vec<String>) -> bool {
         }
         _ => return true,
     };
-    let lost = "building a program on it, the database, the killed server";
+    let lost = "building a program on it, the ledger, the killed server";
     skipped.push(format!("the mount, {why}, and with it {lost}; the work is done in this process instead"));
     false
 }
@@ -187,7 +223,7 @@ fn leg_line(leg: &Leg) -> String {
     let built = leg.build.zip(leg.checks);
     let built =
         built.map(|(seconds, checks)| format!(", an archiver built and its {checks} checks run in {seconds:.1} s"));
-    let rate = leg.transactions.map(|rate| format!(", SQLite: {rate:.0} transactions a second"));
+    let rate = leg.entries.map(|rate| format!(", a ledger kept: {rate:.0} entries a second"));
     let replaced = leg.replaced.map(|rate| format!(", {rate:.0} files a second saved (written, fsync, renamed)"));
     let more: String = [built, rate, replaced].into_iter().flatten().collect();
     let found = match leg.findings {
@@ -203,89 +239,26 @@ fn kill(stage: &Stage) -> anyhow::Result<Vec<Killed>> {
         return Ok(all);
     }
     stage.tell(
-        "\n2. A killed server. SQLite works on a mount; kill -9 ends the mount's server. The volume is repaired",
+        "\n2. A killed server. A ledger is kept on a mount; kill -9 ends the mount's server. The volume is repaired",
     )?;
-    stage.tell("   (a log is replayed) and mounted again: is each transaction there that had returned?\n")?;
+    stage.tell("   (a log is replayed) and mounted again: is each entry there that had returned?\n")?;
     for scheme in &stage.schemes {
-        let one = killed::run(&stage.scratch.0, scheme, cut::promises(scheme)?, &stage.amount);
+        let one = killed::run(&stage.scratch.0, scheme, promises(scheme), &stage.amount);
         let one = one.with_context(|| format!("scheme {scheme}, its server killed"))?;
-        let there = one.there.map_or_else(|| "no database".to_owned(), |there| format!("{there} are there"));
-        let wrong = one.wrong.iter().map(|wrong| format!("; the database: {wrong}")).collect::<String>();
+        let there = one.there.map_or_else(|| "no ledger".to_owned(), |there| format!("{there} are there"));
+        let wrong = one.wrong.iter().map(|wrong| format!("; the ledger: {wrong}")).collect::<String>();
         let verdict = match (one.kept(), one.promises) {
             (true, _) => "",
             (false, true) => ": NOT as promised",
             (false, false) => ": this scheme promises nothing",
         };
         stage.tell(format!(
-            "{scheme}: {} transactions had returned, {there}{wrong}; {} took {:.2} s{verdict}",
+            "{scheme}: {} entries had returned, {there}{wrong}; {} took {:.2} s{verdict}",
             one.acknowledged, one.repair, one.seconds
         ))?;
         all.push(one);
     }
     Ok(all)
-}
-
-fn cut_power(stage: &Stage) -> anyhow::Result<Vec<Report>> {
-    stage.tell(
-        "\n3. A power cut. What kill -9 cannot show: a disk loses what it had not made durable. On a modelled disk",
-    )?;
-    stage.tell("   the power is cut at every moment of a script, and its writes lost, kept and torn; each state is")?;
-    stage.tell("   recovered and held to the scheme's promises (ordo crash).\n")?;
-    let mut reports = Vec::new();
-    for scheme in &stage.schemes {
-        let report = cut::explore(scheme, None, cut::SCRIPT, stage.amount.states)?;
-        let said = match (report.violations_total, cut::promises(scheme)?) {
-            (0, _) => "no violation".to_owned(),
-            (n, true) => format!("{n} violations"),
-            (n, false) => format!("{n} are damaged: this scheme promises nothing"),
-        };
-        stage.tell(format!("{scheme}: {} states, {said}", report.states))?;
-        reports.push(report);
-    }
-    let (scheme, rule, script) = cut::BROKEN;
-    let report = cut::explore(scheme, Some(rule), script, stage.amount.states)?;
-    stage.tell(format!(
-        "{scheme} without its rule {rule}, to see that the judge can convict: {} of {} states are violations",
-        report.violations_total, report.states
-    ))?;
-    reports.push(report);
-    Ok(reports)
-}
-
-/// A scheme that promises something keeps it, and one without a rule is convicted.
-fn is_as_promised(report: &Report) -> bool {
-    match report.without.is_empty() {
-        true => report.violations_total == 0 || !cut::promises(&report.scheme).unwrap_or(true),
-        false => report.violations_total > 0,
-    }
-}
-
-fn compare(stage: &Stage) -> anyhow::Result<(Vec<Row>, Vec<LeftOut>)> {
-    stage.tell(
-        "\n4. What it costs. The same work on a modelled drive of 1994, and a sync, in virtual time: these numbers are",
-    )?;
-    stage.tell(format!("   the same on every machine ({}, {}).\n", stage.amount.workload, compared::DRIVE))?;
-    let (rows, left_out) = compared::run(&stage.schemes, &stage.amount)?;
-    left_out.iter().try_for_each(|left| stage.tell(left.to_string()))?;
-    let heading = ["scheme", "files/s", "writes", "flushes/s"].map(str::to_owned).to_vec();
-    let shown = rows.iter().filter(|row| row.phase == "total");
-    let cells = |row: &Row| {
-        let numbers = [row.rate, row.disk_writes as f64, row.flushes_per_second].map(|number| format!("{number:.1}"));
-        std::iter::once(row.scheme.clone()).chain(numbers).collect::<Vec<_>>()
-    };
-    let table: Vec<_> = std::iter::once(heading).chain(shown.map(cells)).collect();
-    stage.tell(text::table(1, &table))?;
-    Ok((rows, left_out))
-}
-
-/// Writes the page of all results; returns its path.
-fn write_page(stage: &Stage, results: &Results<'_>) -> anyhow::Result<PathBuf> {
-    let page = page::of(results, &stage.amount)?;
-    let path = stage.args.output.join("index.html");
-    let written = std::fs::create_dir_all(&stage.args.output).and_then(|()| std::fs::write(&path, page));
-    written.with_context(|| format!("{}: cannot write the page; choose another directory with -o", path.display()))?;
-    stage.tell(format!("5. The report, with pictures: {}\n", path.display()))?;
-    Ok(path)
 }
 
 fn leg_table(legs: &[Leg]) -> String {
@@ -294,7 +267,7 @@ fn leg_table(legs: &[Leg]) -> String {
         "copy",
         "remove",
         "build",
-        "tx/s",
+        "entries/s",
         "unmount",
         "cpu",
         "disk reads",
@@ -310,7 +283,7 @@ fn leg_table(legs: &[Leg]) -> String {
             seconds(leg.copy),
             seconds(leg.remove),
             leg.build.map_or_else(|| "-".to_owned(), seconds),
-            leg.transactions.map_or_else(|| "-".to_owned(), |rate| format!("{rate:.0}")),
+            leg.entries.map_or_else(|| "-".to_owned(), |rate| format!("{rate:.0}")),
             seconds(leg.unmount),
             seconds(leg.cpu),
             leg.disk_reads.to_string(),

@@ -5,6 +5,7 @@
 
 use super::schemes;
 use crate::args::{AFTER, command};
+use crate::lab;
 use crate::out::{Outcome, Status};
 use anyhow::Context;
 use clap_mangen::Man;
@@ -24,9 +25,8 @@ const HELPERS: [(&str, &str); 4] =
 /// Writes `ordo.8`, `ordo-COMMAND.8`, and so on down, the helpers' pages, `ordo-schemes.7` and `ordo-images.5`.
 pub(crate) fn run(args: &Args) -> Outcome {
     std::fs::create_dir_all(&args.dir).with_context(|| args.dir.display().to_string())?;
-    let whole = command();
-    write(&args.dir, &whole, "ordo")?;
-    below(&args.dir, &whole, "ordo")?;
+    write(&args.dir, &lab::beside(command()), "ordo")?;
+    pages(&args.dir, &command())?;
     for (helper, command) in HELPERS {
         put(&args.dir, &format!("{helper}.8"), format!(".so man8/ordo-{command}.8\n").as_bytes())?;
     }
@@ -72,6 +72,14 @@ fn with_tables(page: &str) -> String {
         out.push_str(".fi\n");
     }
     out
+}
+
+/// Writes a page for each command of `whole`, and each command of a command.
+///
+/// # Errors
+/// When a page cannot be written.
+pub fn pages(dir: &Path, whole: &clap::Command) -> anyhow::Result<()> {
+    below(dir, whole, "ordo")
 }
 
 fn below(dir: &Path, command: &clap::Command, called: &str) -> anyhow::Result<()> {

@@ -12,7 +12,6 @@
 
 mod shells;
 
-use crate::args::command;
 use crate::mount_options;
 use crate::place::{Location, is_address};
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter};
@@ -25,14 +24,14 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 /// The variable by which a script asks.
-const ASKED: &str = "ORDO_COMPLETE";
+pub(crate) const ASKED: &str = "ORDO_COMPLETE";
 /// The cache of an image that is opened to list one directory, in bytes.
 const CACHE: usize = 16 << 20;
 
-/// Answers if a shell's script asks, and then ends the program.
-pub(crate) fn answer() {
+/// Answers from this command line if a shell's script asks, and then ends the program.
+pub fn answer(line: impl Fn() -> clap::Command) {
     if std::env::var_os(ASKED).is_some() {
-        CompleteEnv::with_factory(with_words).var(ASKED).shells(shells::ALL).complete();
+        CompleteEnv::with_factory(line).var(ASKED).shells(shells::ALL).complete();
     }
 }
 
@@ -46,30 +45,27 @@ pub(crate) fn script(shell: Shell) -> std::io::Result<Vec<u8>> {
     Ok(script)
 }
 
+/// What an argument may be, by its command, its name and the name of its value.
+pub type Words = fn(&str, &str, &str) -> Option<ArgValueCompleter>;
+
 /// The command line, with what each argument may be. Arguments are known by their names in the help, so that no
-/// command has to say it.
-fn with_words() -> clap::Command {
-    command().mut_subcommands(words_of)
+/// command has to say it. `more` goes first.
+pub fn with_words(line: clap::Command, more: Words) -> clap::Command {
+    line.mut_subcommands(|command| words_of(command, more))
 }
 
-fn words_of(command: clap::Command) -> clap::Command {
+fn words_of(command: clap::Command, more: Words) -> clap::Command {
     let named = command.get_name().to_owned();
     let command = command.mut_args(|arg| {
         let value = arg.get_value_names().and_then(|names| names.first()).map_or("", |name| name.as_str()).to_owned();
         let id = arg.get_id().as_str().to_owned();
+        if let Some(completer) = more(&named, &id, &value) {
+            return arg.add(completer);
+        }
         match (id.as_str(), value.as_str()) {
             ("options", _) if named == "mount" => with(arg, mount_option),
             ("dir", _) if matches!(named.as_str(), "umount" | "sync") => with(arg, mount_point),
-            #[cfg(feature = "laboratory")]
-            ("disk", _) if named == "bench" => with(arg, |typed: &OsStr| {
-                let drives = ordo_lab::drives().iter().map(|drive| format!("sim:{drive}")).collect::<Vec<_>>();
-                named_like(typed, drives.iter().map(String::as_str).chain(["ram", "file:", "dir:", "erase:"]))
-            }),
             ("scheme" | "schemes", _) => with(arg, scheme),
-            #[cfg(feature = "laboratory")]
-            ("workload", _) if named == "bench" => with(arg, |typed: &OsStr| {
-                named_like(typed, ordo_workload::workloads().iter().map(|workload| workload.name))
-            }),
             _ if value.starts_with("IMAGE") || matches!(value.as_str(), "PATH" | "SOURCE" | "TARGET") => {
                 with(arg, place)
             }
@@ -77,14 +73,15 @@ fn words_of(command: clap::Command) -> clap::Command {
             _ => arg,
         }
     });
-    command.mut_subcommands(words_of)
+    command.mut_subcommands(|command| words_of(command, more))
 }
 
 fn with<C: ValueCompleter + 'static>(arg: clap::Arg, completer: C) -> clap::Arg {
     arg.add(ArgValueCompleter::new(completer))
 }
 
-fn named_like<'a>(typed: &OsStr, names: impl Iterator<Item = &'a str>) -> Vec<CompletionCandidate> {
+/// Those of these names that begin with what was typed.
+pub fn named_like<'a>(typed: &OsStr, names: impl Iterator<Item = &'a str>) -> Vec<CompletionCandidate> {
     let fits = |name: &&str| name.as_bytes().starts_with(typed.as_bytes());
     names.filter(fits).map(CompletionCandidate::new).collect()
 }

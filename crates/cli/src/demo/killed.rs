@@ -1,12 +1,12 @@
-//! The server of a mount is killed while a database works: what was acknowledged must be there afterwards.
+//! The server of a mount is killed while a ledger is kept: what was acknowledged must be there afterwards.
 //!
 //! K1. A killed process is not a power cut: the kernel keeps what was written to the image. What the server held back
-//!     in memory is lost, and the volume is as in the middle of its work. `cut` is about the power.
+//!     in memory is lost, and the volume is as in the middle of its work. The laboratory cuts the power.
 
 use super::amount::Amount;
-use super::bank::Bank;
+use super::ledger::{Ledger, books};
 use super::{VOLUME, findings, timed};
-use crate::bench::bed::{Fresh, NewSize};
+use crate::fresh::{Fresh, NewSize};
 use anyhow::{Context, bail};
 use ordofs::MountOptions;
 use ordofs::rt::Rt;
@@ -29,13 +29,13 @@ pub(crate) struct Killed {
     pub(crate) promises: bool,
     /// Transfers that had returned when the server died.
     pub(crate) acknowledged: u32,
-    /// Transfers in the database afterwards; `None` if it cannot be read.
+    /// Transfers in the ledger afterwards; `None` if it cannot be read.
     pub(crate) there: Option<u32>,
     /// How the volume was repaired, which replays a log.
     pub(crate) repair: &'static str,
     /// Seconds of the repair.
     pub(crate) seconds: f64,
-    /// What is wrong with the database.
+    /// What is wrong with the ledger.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) wrong: Option<String>,
     /// Number of fsck's findings at the end.
@@ -43,13 +43,13 @@ pub(crate) struct Killed {
 }
 
 impl Killed {
-    /// Nothing that was acknowledged is lost, and database and volume are sound.
+    /// Nothing that was acknowledged is lost, and ledger and volume are sound.
     pub(crate) fn kept(&self) -> bool {
         self.wrong.is_none() && self.findings == 0 && self.there.is_some_and(|there| there >= self.acknowledged)
     }
 }
 
-/// Lets a database work on a volume of this scheme, kills the server, repairs, and looks.
+/// Keeps a ledger on a volume of this scheme, kills the server, repairs, and looks.
 pub(crate) fn run(scratch: &Path, scheme: &str, promises: bool, amount: &Amount) -> anyhow::Result<Killed> {
     let rt = Rt::real_time();
     let (image, dir) = (scratch.join(format!("{scheme}-killed.img")), scratch.join("mnt"));
@@ -66,7 +66,7 @@ pub(crate) fn run(scratch: &Path, scheme: &str, promises: bool, amount: &Amount)
         Ok(())
     })?;
     let server = Server::start(&rt, &image, &dir, scheme)?;
-    let books = Bank::again(&dir.join("bank.db")).and_then(|bank| Ok(bank.books()?));
+    let books = books(&dir.join("ledger"));
     server.stop()?;
     let (there, wrong) = match books {
         Ok(books) => (Some(books.transfers), books.wrong),
@@ -87,24 +87,24 @@ fn make(rt: &Rt, image: &Path, scheme: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Transfers that were acknowledged before the database noticed that its server is gone.
+/// Transfers that were acknowledged before the ledger's keeper noticed that the server is gone.
 fn work_until_killed(rt: &Rt, mut server: Server, amount: &Amount) -> anyhow::Result<u32> {
-    let bank = Bank::found(&server.dir.join("bank.db"))?;
+    let mut ledger = Ledger::found(&server.dir.join("ledger"))?;
     let (begins, begun) = channel();
     std::thread::scope(|scope| {
         let worker = scope.spawn(move || {
             let mut acknowledged = 0;
-            while bank.transfer(acknowledged + 1).is_ok() {
+            while ledger.transfer(acknowledged + 1).is_ok() {
                 acknowledged += 1;
                 // The receiver takes the first and is gone.
                 let _ = begins.send(());
             }
             acknowledged
         });
-        begun.recv().context("the database could not work at all")?;
+        begun.recv().context("the ledger could not be kept at all")?;
         rt.block_on(rt.sleep(amount.until_kill));
         server.kill()?;
-        worker.join().map_err(|_| anyhow::anyhow!("the database's thread panicked"))
+        worker.join().map_err(|_| anyhow::anyhow!("the ledger's thread panicked"))
     })
 }
 

@@ -3,7 +3,6 @@
 use super::findings;
 use super::material::Tree;
 use anyhow::Context;
-use ordo_workload::{Counts, PhaseResult, Row};
 use ordofs::disk::Requests;
 use ordofs::rt::Rt;
 use ordofs::{ImageSpec, Volume};
@@ -22,6 +21,21 @@ pub(crate) struct Cost {
     flushes: u64,
     /// CPU time of the file system, in seconds.
     cpu: f64,
+}
+
+/// One part of the work, and what it cost.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Phase {
+    phase: &'static str,
+    /// Files, or entries.
+    ops: u64,
+    seconds: f64,
+    /// CPU time of the file system, in seconds.
+    cpu_seconds: f64,
+    disk_reads: u64,
+    disk_writes: u64,
+    bytes_written: u64,
+    flushes: u64,
 }
 
 impl Cost {
@@ -46,10 +60,10 @@ pub(crate) struct Leg {
     /// Checks of the archiver's own tests.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) checks: Option<u32>,
-    /// Transactions of SQLite per second.
+    /// Entries of the ledger per second, each durable when it returns.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) transactions: Option<f64>,
-    /// Files that were replaced safely (written, fsync, renamed), per second: where there is no mount for SQLite.
+    pub(crate) entries: Option<f64>,
+    /// Files that were replaced safely (written, fsync, renamed), per second: where there is no mount.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) replaced: Option<f64>,
     /// Unmounting, which writes what is left.
@@ -64,28 +78,29 @@ pub(crate) struct Leg {
     pub(crate) findings: u64,
     /// Files that were read from the closed image and are equal to those on the host.
     pub(crate) files_compared: usize,
-    /// The phases, each with its cost: for the page.
-    #[serde(skip)]
-    pub(super) phases: Vec<PhaseResult>,
+    /// Its phases.
+    pub(super) phases: Vec<Phase>,
 }
 
 impl Leg {
     /// Keeps a phase: what it did, in how many seconds, and the costs before and after it.
     pub(crate) fn add(&mut self, phase: &'static str, ops: u64, seconds: f64, [before, after]: [Cost; 2]) {
-        let counts = Counts {
+        let done = Phase {
+            phase,
+            ops,
+            seconds,
+            cpu_seconds: (after.cpu - before.cpu).max(0.0),
             disk_reads: after.reads - before.reads,
             disk_writes: after.writes - before.writes,
             bytes_written: after.bytes_written - before.bytes_written,
             flushes: after.flushes - before.flushes,
-            ..Counts::default()
         };
-        let cpu_seconds = (after.cpu - before.cpu).max(0.0);
-        self.cpu += cpu_seconds;
-        self.disk_reads += counts.disk_reads;
-        self.disk_writes += counts.disk_writes;
-        self.bytes_written += counts.bytes_written;
-        self.flushes += counts.flushes;
-        self.phases.push(PhaseResult { phase, ops, bytes: 0, seconds, cpu_seconds, own_cpu_seconds: 0.0, counts });
+        self.cpu += done.cpu_seconds;
+        self.disk_reads += done.disk_reads;
+        self.disk_writes += done.disk_writes;
+        self.bytes_written += done.bytes_written;
+        self.flushes += done.flushes;
+        self.phases.push(done);
     }
 
     /// Does the work of a phase, and keeps it with what it cost. Returns its seconds.
@@ -114,10 +129,5 @@ impl Leg {
             self.files_compared += 1;
         }
         Ok(())
-    }
-
-    /// The phases as rows of a benchmark, and their total: for the report.
-    pub(crate) fn rows(&self, disk: &str) -> Vec<Row> {
-        ordo_workload::rows(&self.scheme, "the tour's work", disk, &self.phases)
     }
 }

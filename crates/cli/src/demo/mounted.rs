@@ -1,7 +1,7 @@
 //! A leg of the tour on a mounted volume, with ordinary programs.
 
 use super::amount::Amount;
-use super::bank::Bank;
+use super::ledger::{Ledger, books};
 use super::leg::{Leg, UNMOUNT};
 use super::material::{PAK, Tree};
 use super::served::Served;
@@ -11,7 +11,7 @@ use ordofs::rt::Rt;
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// Copies the tree in, copies and removes it again, builds and runs the archiver, and runs bank transactions.
+/// Copies the tree in, copies and removes it again, builds and runs the archiver, and keeps a ledger.
 pub(crate) fn leg(
     scratch: &Path,
     scheme: &str,
@@ -39,14 +39,15 @@ pub(crate) fn leg(
         })?);
         leg.checks = checks;
     }
-    let bank = Bank::found(&dir.join("bank.db"))?;
-    let seconds = leg.phase(&rt, ("SQLite transactions", amount.transactions.into()), &so_far, || {
-        Ok((1..=amount.transactions).try_for_each(|n| bank.transfer(n))?)
+    let place = dir.join("ledger");
+    let mut ledger = Ledger::found(&place)?;
+    let seconds = leg.phase(&rt, ("ledger entries", amount.entries.into()), &so_far, || {
+        Ok((1..=amount.entries).try_for_each(|n| ledger.transfer(n))?)
     })?;
-    leg.transactions = Some(f64::from(amount.transactions) / seconds.max(1e-9));
-    let books = bank.books()?;
-    anyhow::ensure!(books.wrong.is_none(), "the database is damaged: {:?}", books.wrong);
-    drop(bank);
+    leg.entries = Some(f64::from(amount.entries) / seconds.max(1e-9));
+    drop(ledger);
+    let books = books(&place)?;
+    anyhow::ensure!(books.wrong.is_none() && books.transfers == amount.entries, "the ledger is damaged: {books:?}");
     let (before, mut after) = (served.cost()?, None);
     leg.unmount = timed(&rt, || {
         after = Some(served.stop()?);

@@ -2,7 +2,7 @@
 
 use super::VOLUME;
 use super::leg::Cost;
-use crate::bench::bed::{Fresh, NewSize};
+use crate::fresh::{Fresh, NewSize};
 use anyhow::{Context, anyhow};
 use ordo_fuse::{ServeOptions, Status};
 use ordofs::MountOptions;

@@ -1,7 +1,7 @@
 //! Messages for mistakes that people make: what is wrong, and what to type instead.
 
 use crate::common::{Scratch, command, fails, ok, ordo};
-use crate::mounted::can_mount;
+use crate::mounting::can_mount;
 use std::process::Stdio;
 
 #[test]
@@ -20,10 +20,6 @@ fn names_that_are_not_known_are_told_first_and_far_ones_are_not_suggested() {
     let image = scratch.volume();
     let said = fails(2, ordo(["setfattr", "-n", "foo", "-v", "1", &format!("{image}:/")]));
     assert!(said.contains("write user.foo"), "{said}");
-    for scheme in ["nope", "sync,nope"] {
-        let said = fails(2, ordo(["crash", "--scheme", scheme]));
-        assert!(said.contains("nope") && !said.contains("--workload <"), "{said}");
-    }
     for (option, advice) in [("readonly", "write ro"), ("foo", "ordo mount --help")] {
         let said = fails(2, ordo(["mount", "-o", option, &image, &scratch.path("")]));
         assert!(said.contains(advice) && !said.contains("did you mean"), "{said}");

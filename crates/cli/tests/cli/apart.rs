@@ -1,7 +1,7 @@
 //! A volume whose log is on another disk: how that is shown, and that a crash of both is repaired only with both.
 
 use crate::common::{Scratch, fails, ok, ordo};
-use crate::mounted::{Place, can_mount, is_mounted};
+use crate::mounting::{Place, can_mount, is_mounted};
 use ordofs::schemes::LogMode;
 use ordofs::{OpenOptions, Volume};
 use std::fs;
@@ -99,7 +99,7 @@ fn a_mount_names_the_disk_and_replays_after_a_crash() {
     let scratch = Scratch::new();
     let ((image, log), place) = (both(&scratch), Place::new(&scratch));
     let options = format!("scheme=wafs,log={log},logmode=sync,data=ordered,commit=5");
-    let mut server = Command::new(env!("CARGO_BIN_EXE_ordo"))
+    let mut server = Command::new(crate::PROGRAM)
         .args(["mount", "-f", "-o", &options, &image, &place.0])
         .stdin(Stdio::null())
         .stdout(Stdio::null())

@@ -1,7 +1,7 @@
 //! Extended attributes and access control lists of mounts: what is kept, and under which names.
 
 use crate::common::{Scratch, fails, ok, ordo};
-use crate::mounted::{Place, can_mount};
+use crate::mounting::{Place, can_mount};
 use rustix::fs::{XattrFlags, getxattr, listxattr, removexattr, setxattr};
 use std::fs;
 use std::process::Command;

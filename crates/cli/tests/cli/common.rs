@@ -1,8 +1,7 @@
 //! Running the built program on images in a scratch directory.
 
 use std::ffi::OsStr;
-use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output};
 
 /// A scratch directory.
 pub(crate) struct Scratch(tempfile::TempDir);
@@ -26,20 +25,9 @@ impl Scratch {
 
 /// The built program with arguments.
 pub(crate) fn command<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ordo"));
+    let mut command = Command::new(crate::PROGRAM);
     command.args(arguments);
     command
-}
-
-/// Starts a server, and waits until it says that it is ready. Its address, as it names it.
-pub(crate) fn serving<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> (Child, String) {
-    let mut server = command(arguments);
-    server.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = server.spawn().unwrap();
-    let mut line = String::new();
-    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    let Some(address) = line.trim().strip_prefix("ready ") else { panic!("{:?}", child.wait_with_output().unwrap()) };
-    (child, address.to_owned())
 }
 
 /// Runs it to its end.

@@ -1,9 +1,10 @@
 //! A mount whose disk does not answer any more, and waits for it without an end: it can be ended, and so can the
 //! program that waits in a write.
 
-use crate::common::{Scratch, command, ok, ordo, serving};
+use crate::common::{Scratch, command, ok, ordo};
 use crate::killed::repair;
-use crate::mounted::{Place, can_mount, is_mounted};
+use crate::mounting::{Place, can_mount, is_mounted};
+use crate::serving::serving;
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::File;
 use std::io::{Read, Write};

@@ -229,8 +229,6 @@ fn errors_have_one_line_and_the_right_status() {
         vec!["nonsense"],
         vec!["mount", "-o", "fast", "x", "/"],
         vec!["cp", "/etc/hostname", "/tmp/x"],
-        vec!["bench", "--workload", "none"],
-        vec!["bench", "--scheme", "none", "--workload", "postmark"],
         vec!["mkfs", "--size", "lots", "x"],
     ] {
         fails(2, ordo(&arguments));
@@ -306,11 +304,6 @@ fn a_file_somebody_uses_is_refused_with_the_process() {
 fn what_can_be_named_is_listed() {
     assert!(ok(ordo(["schemes"])).contains("sync "));
     assert!(ok(ordo(["schemes", "--json"])).starts_with('['));
-    assert!(ok(ordo(["workloads", "-p"])).contains("pairs="));
-    let rows = ok(ordo(["bench", "--workload", "create-delete", "--param", "pairs=20", "--json", "--runs", "2"]));
-    // The work, the sync after it, and the total.
-    assert_eq!(rows.matches("\"phase\"").count(), 6 * ordofs::schemes::to_use().count(), "{rows}");
-    assert!(ok(ordo(["bench", "--workload", "create-delete", "--param", "pairs=20"])).contains("ops/s"));
     assert!(ok(ordo(["--help"])).contains("mkfs"));
     assert!(ok(ordo(["mount", "--help"])).contains("fstab"));
 }

@@ -4,7 +4,7 @@
 //! power cuts are tested by `ordo crash`. Here the real server dies in the middle of a real mount.
 
 use crate::common::{Scratch, ok, ordo};
-use crate::mounted::{Place, can_mount, is_mounted};
+use crate::mounting::{Place, can_mount, is_mounted};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
@@ -71,7 +71,7 @@ fn acknowledged_writes_survive_a_kill_of_the_server() {
     let (image, place) = (scratch.volume(), Place::new(&scratch));
     let mut said = Acknowledged::new();
     for round in 0..kills() {
-        let mut server = Command::new(env!("CARGO_BIN_EXE_ordo"))
+        let mut server = Command::new(crate::PROGRAM)
             .args(["mount", "-f", "-o", "scheme=sync", &image, &place.0])
             .stdin(Stdio::null())
             .stdout(Stdio::null())

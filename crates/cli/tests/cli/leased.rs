@@ -2,7 +2,7 @@
 #![allow(clippy::disallowed_methods, reason = "the time that programs of their own take")]
 
 use crate::common::{Scratch, command, fails, ok, ordo};
-use crate::mounted::{Place, can_mount, is_mounted};
+use crate::mounting::{Place, can_mount, is_mounted};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
@@ -191,7 +191,7 @@ fn a_remount_makes_a_mount_read_only_and_writable_again_and_loosens_nothing() {
     }
     let scratch = Scratch::new();
     let (image, place, helper) = (scratch.volume(), Place::new(&scratch), scratch.path("mount.fuse.ordo"));
-    symlink(env!("CARGO_BIN_EXE_ordo"), &helper).unwrap();
+    symlink(crate::PROGRAM, &helper).unwrap();
     let remount = |options: &str| Command::new(&helper).args([&*image, &place.0, "-o", options]).output().unwrap();
     let server = foreground(&image, &place, "commit=3600");
     fs::write(place.at("kept"), "kept").unwrap();
@@ -229,7 +229,7 @@ fn words_that_mount_does_not_pass_on_are_obeyed_if_it_was_asked_for_them() {
     let scratch = Scratch::new();
     let (image, place, tools) = (scratch.volume(), Place::new(&scratch), scratch.path("sbin"));
     fs::create_dir(&tools).unwrap();
-    let ordo = env!("CARGO_BIN_EXE_ordo");
+    let ordo = crate::PROGRAM;
     symlink(ordo, format!("{tools}/mount.fuse.ordo")).unwrap();
     // Where mount(8) looks for its helpers, as only the shell and what it starts see it.
     let hide = format!("/usr/bin/mount --bind {tools} /usr/sbin");
@@ -263,7 +263,7 @@ fn the_helper_of_umount_waits_until_the_image_can_be_moved() {
     }
     let scratch = Scratch::new();
     let (image, place, helper) = (scratch.volume(), Place::new(&scratch), scratch.path("umount.fuse.ordo"));
-    symlink(env!("CARGO_BIN_EXE_ordo"), &helper).unwrap();
+    symlink(crate::PROGRAM, &helper).unwrap();
     ok(ordo(["mount", "-o", "commit=3600", &image, &place.0]));
     fs::write(place.at("large"), vec![7; 8 << 20]).unwrap();
     // As umount(8) says of -r: what is in use becomes read-only.
@@ -483,7 +483,7 @@ fn what_was_written_into_a_map_is_kept_by_every_end_of_the_service() {
             if is_mounted(&place.0) {
                 fails(0, unmounts(&place));
             }
-            let found = Command::new(env!("CARGO_BIN_EXE_ordo")).args(["cat", &format!("{image}:/mapped")]).output();
+            let found = Command::new(crate::PROGRAM).args(["cat", &format!("{image}:/mapped")]).output();
             let found = found.unwrap().stdout;
             assert_eq!(found.len(), 40 * 4096, "{options}, {signals}");
             assert!(found.chunks(4096).all(|page| page.starts_with(b"kept")), "{options}, {signals}: pages are lost");

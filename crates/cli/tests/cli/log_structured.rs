@@ -1,7 +1,7 @@
 //! Log-structured volumes: made, recognised, described; and options and commands that are for UFS say so in one line.
 
 use crate::common::{Scratch, fails, ok, ordo};
-use crate::mounted::{Place, can_mount};
+use crate::mounting::{Place, can_mount};
 use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::FileExt;
@@ -239,51 +239,9 @@ fn the_map_of_segments_agrees_with_info_and_fsck_before_and_after_cleaning() {
     assert!(after["clean_segments"].as_u64() > before["clean_segments"].as_u64());
     let text = ok(ordo(["info", "--segments", path]));
     assert!(text.contains("segments of 256") && text.contains('*') && text.contains(" 0 to  10%"), "{text}");
-    let (one, two) = (&scratch.path("1.json"), &scratch.path("2.json"));
-    fs::write(one, before.to_string()).unwrap();
-    fs::write(two, after.to_string()).unwrap();
-    let dir = scratch.path("page");
-    let page = ok(ordo(["report", "-o", &dir, one, two, "--aged-log"]));
-    let page = fs::read_to_string(page.trim()).unwrap();
-    assert_eq!(page.matches("<svg class=\"segments\" viewBox=\"0 0 384").count(), 4, "{}", page.len());
     let ufs = &scratch.volume();
     let said = fails(2, ordo(["info", "--segments", ufs]));
     assert!(said.contains("is UFS") && said.lines().count() == 1, "{said}");
-}
-
-#[test]
-fn a_trace_says_what_one_create_puts_into_a_segment() {
-    let trace = ["trace", "--explain", "--layout", "lfs", "--setup", "mkdir /a"];
-    for how in [&[][..], &["--at-once"]] {
-        let json = ok(ordo([&trace[..], how, &["--json", "create", "/a/f"]].concat()));
-        let trace: Value = serde_json::from_str(&json).unwrap();
-        let events = trace["events"].as_array().unwrap();
-        let at = |event: &Value| event["us"].as_u64().unwrap();
-        assert!(events.is_sorted_by_key(at), "{events:?}");
-        let durable = events.iter().position(|event| event["event"] == "durable").unwrap();
-        assert_eq!(at(&events[durable]), trace["durable_us"].as_u64().unwrap());
-        let written = |event: &Value| (event["event"] == "log").then(|| event["says"].as_str().unwrap().to_owned());
-        assert!(events[..durable].iter().filter_map(written).next().unwrap().starts_with("partial segment"));
-        // What leaves at once needs no checkpoint; that of the log's own tick is seen to its end.
-        let checkpoint = events[durable..].iter().filter_map(written).any(|says| says.starts_with("superblock"));
-        let count = |name: &str| events.iter().filter(|event| event["event"] == name).count();
-        assert_eq!((checkpoint, count("flush")), (how.is_empty(), if how.is_empty() { 2 } else { 1 }), "{events:?}");
-        assert_eq!((count("flushed"), count("leaves")), (count("flush"), 3));
-        assert!(count("sync") == 0);
-    }
-    let text = ok(ordo([&trace[..], &["create", "/a/f"]].concat()));
-    for line in [
-        "summary @",
-        "1 file info, 1 block, 2 inodes; whole calls on directories, and their end",
-        "file info: inode 3, generation 1, 1 block, the last of 512 bytes",
-        "directory block 0 of inode 3 @",
-        ": inodes 3, 4",
-        "the segment usage table",
-        "the inode of the ifile",
-        ", a checkpoint",
-    ] {
-        assert!(text.contains(line), "{line} in {text}");
-    }
 }
 
 #[test]
@@ -336,51 +294,4 @@ fn a_mounted_log_says_what_cleaning_has_cost() {
     ok(ordo(["fsck", "-n", path]));
     let is = info(path);
     assert!(is["clean"] == true && is["last_mount_point"] == place.0.as_str(), "{is}");
-}
-
-#[test]
-fn the_laboratory_takes_the_layout() {
-    let rules: Value = serde_json::from_str(&ok(ordo(["crash", "--layout", "lfs", "--list-rules", "--json"]))).unwrap();
-    let rules = rules.as_array().unwrap();
-    assert!(rules.iter().all(|rule| rule["scheme"] == "lfs" && rule["says"] != "") && rules.len() >= 8, "{rules:?}");
-    assert!(!ok(ordo(["crash", "--list-rules"])).contains("lfs "));
-    let states = ["--layout", "lfs", "--states", "150", "--jobs", "1", "--json"];
-    for workload in ["create", "xattr", "clean"] {
-        let is = ok(ordo([&["crash", "--workload", workload], &states[..]].concat()));
-        let is: Value = serde_json::from_str(&is).unwrap();
-        assert!(is["scheme"] == "lfs" && is["violations_total"] == 0, "{workload}: {}", is["violations"]);
-        assert!(is["states"].as_u64() > Some(30) && is["nested"].as_u64() > Some(10), "{workload}: {is}");
-        let cleaned = is["segments_cleaned"].as_u64().unwrap();
-        assert_eq!(cleaned > 0, workload == "clean", "{workload}: {cleaned}");
-    }
-    let bench = ["bench", "--layout", "lfs", "--workload", "create-delete", "--param", "pairs=50", "--size", "64M"];
-    let rows: Value = serde_json::from_str(&ok(ordo([&bench[..], &["--json"]].concat()))).unwrap();
-    let row = &rows[0];
-    assert!(row["segments_written"].is_u64() && row["segments_read"].is_u64(), "{row}");
-    assert!(row["scheme"] == "lfs" && row["segments_cleaned"].is_u64() && row.get("write_cost").is_some(), "{row}");
-    let trace: Value =
-        serde_json::from_str(&ok(ordo(["trace", "--explain", "--layout", "lfs", "--json", "create", "/f"]))).unwrap();
-    let named = |event: &Value, name| event["event"] == name;
-    let events = trace["events"].as_array().unwrap();
-    assert!(trace["scheme"] == "lfs" && trace.get("refused").is_none());
-    assert!(events.iter().any(|event| named(event, "step")) && events.iter().any(|event| named(event, "landed")));
-    assert!(ok(ordo(["schemes"])).contains("lfs "));
-}
-
-#[test]
-fn the_laboratory_refuses_what_is_for_schemes() {
-    for (line, named) in [
-        ("crash --layout lfs --scheme sync --workload create", "takes no scheme"),
-        ("crash --layout ffs --scheme lfs --workload create", "not for --layout ffs"),
-        ("crash --layout lfs --mutants", "--mutants"),
-        ("crash --layout lfs --faults --workload create", "--faults"),
-        ("crash --layout lfs --set format=ufs1 --workload create", "format="),
-        ("crash --layout lfs --set logmode=sync --workload create", "logmode=sync"),
-        ("crash --layout lfs --without no-such-rule --workload create", "no-such-rule"),
-        ("bench --layout lfs --scheme sync --workload postmark", "takes no scheme"),
-        ("trace --explain --layout lfs --scheme sync create /f", "takes no scheme"),
-    ] {
-        let said = fails(2, ordo(line.split(' ')));
-        assert!(said.contains(named) && said.lines().count() == 1, "{line}: {said}");
-    }
 }

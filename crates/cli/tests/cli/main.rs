@@ -1,7 +1,6 @@
 //! The built program, end to end.
 
 mod advised;
-mod aged;
 mod apart;
 mod archived;
 mod attributes;
@@ -10,11 +9,8 @@ mod busy;
 mod common;
 mod completing;
 mod contents;
-mod crash;
-mod disks;
-mod explained;
-mod flushes;
 mod generated;
+mod handed_over;
 mod hung;
 mod inside;
 mod interrupted;
@@ -24,23 +20,20 @@ mod leased;
 mod log_structured;
 mod logged;
 mod mounted;
-mod needs;
+mod mounting;
 mod one_writer;
-mod paper;
 mod quota;
-mod readme;
-mod recorded;
 mod replaced;
-mod report;
 mod rescued;
 mod resized;
 #[cfg(feature = "nfs")]
 mod serve_nfs;
 mod served_nbd;
-mod sim;
-mod sweeps;
+mod serving;
 mod tools;
-mod toured;
 mod tuned;
 mod unchanged;
 mod worked;
+
+/// The program under test.
+const PROGRAM: &str = env!("CARGO_BIN_EXE_ordo");

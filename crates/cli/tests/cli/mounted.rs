@@ -2,6 +2,7 @@
 //! mounted.
 
 use crate::common::{Scratch, command, fails, ok, ordo};
+use crate::mounting::{Place, can_mount, is_mounted};
 use ordofs::rt::Rt;
 use std::fs;
 use std::os::unix::process::CommandExt;
@@ -9,34 +10,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-/// Whether tests can mount here.
-pub(crate) fn can_mount() -> bool {
-    let found = Path::new("/dev/fuse").exists();
-    let may = fs::read_to_string("/proc/self/status").is_ok_and(|status| status.contains("\nUid:\t0\t0"));
-    if !(found && may) {
-        eprintln!("skipped: needs /dev/fuse and root");
-    }
-    found && may
-}
-
-pub(crate) fn is_mounted(dir: &str) -> bool {
-    fs::read_to_string("/proc/self/mounts").unwrap().lines().any(|line| line.split(' ').nth(1) == Some(dir))
-}
-
-/// A directory to mount on; unmounted when dropped.
-pub(crate) struct Place(pub(crate) String);
-
 impl Place {
-    pub(crate) fn new(scratch: &Scratch) -> Place {
-        Place::new_at(scratch, "mnt")
-    }
-
-    pub(crate) fn new_at(scratch: &Scratch, name: &str) -> Place {
-        let dir = scratch.path(name);
-        fs::create_dir(&dir).unwrap();
-        Place(fs::canonicalize(dir).unwrap().to_str().unwrap().to_owned())
-    }
-
     /// Returns when something is mounted here.
     pub(crate) fn wait(&self) {
         let rt = Rt::real_time();
@@ -47,18 +21,6 @@ impl Place {
             rt.block_on(rt.sleep(Duration::from_millis(20)));
         }
         panic!("the mount did not come up");
-    }
-
-    pub(crate) fn at(&self, name: &str) -> String {
-        format!("{}/{name}", self.0)
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        if is_mounted(&self.0) {
-            let _ = Command::new("umount").args(["-l", &self.0]).status();
-        }
     }
 }
 
@@ -97,7 +59,7 @@ fn sync_makes_all_that_was_done_durable_and_wants_a_mount_of_ours() {
     let scratch = Scratch::new();
     let (image, place) = (scratch.volume(), Place::new(&scratch));
     for way in ["ordo sync", "fsync of the root"] {
-        let mut server = Command::new(env!("CARGO_BIN_EXE_ordo"))
+        let mut server = Command::new(crate::PROGRAM)
             .args(["mount", "-f", "-o", "commit=3600", &image, &place.0])
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -309,7 +271,7 @@ fn the_helper_of_mount_takes_its_arguments_and_has_its_exit_codes() {
     let scratch = Scratch::new();
     let (image, place) = (scratch.volume(), Place::new(&scratch));
     let helper = |arguments: &[&str]| {
-        let mut helper = Command::new(env!("CARGO_BIN_EXE_ordo"));
+        let mut helper = Command::new(crate::PROGRAM);
         helper.arg0("/sbin/mount.ordo").args(arguments);
         run(helper)
     };

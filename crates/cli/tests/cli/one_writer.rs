@@ -1,8 +1,9 @@
 //! The record of a volume's one writer on the built program: a server without locks stands for a disk that machines
 //! share, and a second server, of a file inside the volume, for the machine that has it mounted.
 
-use crate::common::{Scratch, fails, ok, ordo, serving};
-use crate::mounted::{Place, can_mount};
+use crate::common::{Scratch, fails, ok, ordo};
+use crate::mounting::{Place, can_mount};
+use crate::serving::serving;
 use ordofs::disk::{DiskOff, FileOptions, ReadPart, WritePart};
 use ordofs::rt::Rt;
 use rustix::process::{Pid, Signal, kill_process};

@@ -2,7 +2,7 @@
 
 use crate::common::{Scratch, fails, ok, ordo};
 use crate::killed::repair;
-use crate::mounted::{Place, can_mount};
+use crate::mounting::{Place, can_mount};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
@@ -139,7 +139,7 @@ fn limits_apply_on_a_mount_and_a_killed_server_leaves_what_fsck_counts() {
     std::fs::remove_file(place.at("free")).unwrap();
     ok(ordo(["umount", &place.0]));
     assert_eq!(used(&image, 1001), (0, 0));
-    let mut server = Command::new(env!("CARGO_BIN_EXE_ordo"));
+    let mut server = Command::new(crate::PROGRAM);
     let mut server = server.args(["mount", "-f", "-o", "usrquota,allow_other", &image, &place.0]).spawn().unwrap();
     place.wait();
     assert!(write("a", "8").status.success());

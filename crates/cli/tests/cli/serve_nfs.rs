@@ -3,7 +3,8 @@
 //!
 //! The client here is a socket and the types of `nfs3_types`; libnfs's tools, where they are installed, are the second.
 
-use crate::common::{Scratch, fails, ok, ordo, serving};
+use crate::common::{Scratch, fails, ok, ordo};
+use crate::serving::serving;
 use nfs3_types::mount::{dirpath, mountres3, mountstat3};
 use nfs3_types::nfs3::*;
 use nfs3_types::xdr_codec::{Opaque, Pack, Unpack};

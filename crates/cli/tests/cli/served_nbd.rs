@@ -1,6 +1,7 @@
 //! `ordo serve nbd` on the built program: our own client, QEMU's, and clients that lie, vanish, or kill the server.
 
-use crate::common::{Scratch, fails, ok, ordo, serving};
+use crate::common::{Scratch, fails, ok, ordo};
+use crate::serving::serving;
 use ordofs::disk::nbd_proto::*;
 use ordofs::rt::Rng;
 use ordofs::{OpenOptions, Volume};

@@ -126,7 +126,7 @@ fn a_long_listing_has_the_names_of_the_image_and_the_time_of_the_host() {
     assert!(ok(ordo(["ls", "-l", "--utc", &at(&image, "/f")])).contains("ann  staff  0  2001-02-03 04:05:06  /f"));
     assert!(ok(ordo(["ls", "-l", "--numeric", &at(&image, "/f")])).contains("1001  20  0"));
     let run = |zone: &str, verb: &[&str]| {
-        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_ordo"));
+        let mut command = std::process::Command::new(crate::PROGRAM);
         let output = command.args(verb).arg(at(&image, "/f")).env("TZ", zone).output().unwrap();
         String::from_utf8(output.stdout).unwrap()
     };

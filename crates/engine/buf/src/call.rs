@@ -198,7 +198,7 @@ impl Drop for Bracket<'_> {
             // The scheme must not wait for its end.
             At::Door => drop(cache.scheme().end(cache, *op)),
             At::Within => {
-                let reason = "a call was given up before its end; the volume is read-only until it is mounted again";
+                let reason = "a call was cancelled; the volume is read-only until it is mounted again";
                 cache.health.degrade(ordo_vfs::Error::io(reason));
                 cache.running.set(0);
                 cache.ledger().let_go();

@@ -8,7 +8,7 @@ use std::time::Duration;
 pub const SCHEME: &str = "nats://";
 /// The port of a server that is named without one.
 const PORT: u16 = 4222;
-/// Seconds that a log may wait at most, from a tenth of which on a server that comes back is noticed.
+/// Range of `?timeout=`, in seconds. A returning server is noticed within a tenth of it.
 const SECONDS: std::ops::RangeInclusive<u64> = 1..=86_400;
 
 /// The address of a stream. Shown without the password.

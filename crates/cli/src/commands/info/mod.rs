@@ -11,8 +11,7 @@ mod segments;
 
 pub(crate) use active::ActiveInfo;
 pub(crate) use log::{mounted_on, of_mounted_log};
-#[cfg(feature = "laboratory")]
-pub(crate) use segments::SegmentMap;
+pub use segments::SegmentMap;
 
 use crate::commands::snapshot::SnapshotJson;
 use crate::image::{self, Forensic, ImageArg};

@@ -46,7 +46,7 @@ struct Segment {
 
 /// All segments of a volume.
 #[derive(Debug, Serialize)]
-pub(crate) struct SegmentMap {
+pub struct SegmentMap {
     image: String,
     #[serde(rename = "type")]
     kind: &'static str,
@@ -69,7 +69,7 @@ fn state(usage: &SegUse, is_head: bool) -> State {
 
 impl SegmentMap {
     /// The map of a volume with this name.
-    pub(crate) fn new(image: String, of: &LogSegments) -> SegmentMap {
+    pub fn new(image: String, of: &LogSegments) -> SegmentMap {
         let segment = |(n, usage): (usize, &SegUse)| Segment {
             segment: n,
             state: state(usage, of.head.is_some_and(|head| head.0 as usize == n)),

@@ -147,7 +147,7 @@ fn stat(dir: &OwnedFd, name: &[u8]) -> anyhow::Result<Statx> {
 }
 
 fn meta(found: &Statx) -> anyhow::Result<Meta> {
-    let kind = ordo_workload::kind_of_host(FileType::from_raw_mode(found.stx_mode.into()))
+    let kind = ordo_hostdir::kind_of_host(FileType::from_raw_mode(found.stx_mode.into()))
         .ok_or_else(|| anyhow!("the system does not say what kind of file it is"))?;
     let mtime = Stamp { secs: found.stx_mtime.tv_sec, nanos: found.stx_mtime.tv_nsec };
     let rdev = if kind.is_device() { host::makedev(found.stx_rdev_major, found.stx_rdev_minor) } else { 0 };

@@ -7,8 +7,8 @@
 //! K1. A live change makes nothing look leaked. What is allocated after the mount was not on the list, or was removed
 //!     from it when it was freed. What is freed is removed when its ticket is issued, in the same turn in which the
 //!     pointer is cleared.
-//! K2. Any state of an inode since the mount may be used: what it points to at the end, and pointed to at the mount, it
-//!     has pointed to at every moment between. So an image older than the buf does no harm.
+//! K2. Any snapshot of the inode taken since the mount will do: a block that it points to both at the mount and at the
+//!     end was never freed in between. So an image older than the buf does no harm.
 //! K3. The list takes a bit per fragment, for groups that have anything on it, and is dropped when the reclaim ends.
 //! K4. A group's block of such a volume may be torn: some of its sectors old, some new. Each bit of its two maps is
 //!     then old or new, and soft updates makes both safe: a bit says "free" only after everything that pointed there

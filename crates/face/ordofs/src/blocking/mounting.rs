@@ -35,6 +35,11 @@ impl Volume {
         Ok(Volume::at(ImageSpec::parse(image.as_ref())?))
     }
 
+    /// A volume that is mounted already, on any disk: its runtime and itself.
+    pub fn of(rt: Rt, mounted: Mounted) -> Volume {
+        Volume { rt, mounted, notices: Notices::default(), is_over: false }
+    }
+
     /// The same for a place that is already parsed.
     pub fn at(spec: ImageSpec) -> OpenVolume {
         OpenVolume { spec, options: MountOptions::default() }

@@ -11,8 +11,8 @@
 //! C2. A block of the reserve is a free block of the snapshot's moment, and belongs to the snapshot at its own place:
 //!     its pointer leads to itself. When it becomes a copy, the pointer of its own place becomes NOCOPY again. The
 //!     number of blocks of the file stays, and with it the inode.
-//! C3. The new pointer is durable before the old one goes: after a crash between them the block is in two places, and
-//!     the one that is its own place is the wrong one. That is resolved when the snapshot is opened, and by fsck.
+//! C3. The new pointer is durable before the old one goes: if a crash separates the two writes, both pointers name
+//!     the block; the one at its own address is stale. That is resolved when the snapshot is opened, and by fsck.
 //! C4. Without a reserve the write fails, and the old contents stay. Calls that would come to that are refused
 //!     before ([`Keeping::headroom`]).
 //! C5. A block of the reserve is not pending for any snapshot, so a copy never needs another copy.

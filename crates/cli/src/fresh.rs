@@ -1,0 +1,151 @@
+//! New volumes that are worked on at once, with the requests to their disks counted: for the tour and for benchmarks.
+
+use crate::image;
+use anyhow::Context;
+use ordofs::disk::{Counted, Disk, FileDisk, FileOptions, RamDisk, Requests};
+use ordofs::rt::Rt;
+use ordofs::{
+    DEFAULT_SCHEME, LOG_SCHEME, Located, LogKind, MountOptions, Mounted, NewLog, NewVolume, Tuning, locate_on, schemes,
+};
+use std::cell::Cell;
+use std::path::Path;
+use std::rc::Rc;
+
+/// Size of a log on a disk of its own: what `ordo tune -o log=on` gives the largest volumes.
+const LOG: u64 = 128 << 20;
+
+/// The kind of log that the scheme of these options keeps.
+pub fn wants_log(options: &MountOptions) -> Option<LogKind> {
+    schemes::by_name(options.scheme.as_deref().unwrap_or(DEFAULT_SCHEME)).and_then(schemes::Known::wants_log)
+}
+
+/// A volume for a scheme could not be made or mounted on a disk that is there: nothing was run.
+#[derive(Debug)]
+pub struct NotHere(String);
+
+impl NotHere {
+    /// For this reason.
+    pub fn because(why: &anyhow::Error) -> NotHere {
+        NotHere(format!("{why:#}"))
+    }
+}
+
+impl std::fmt::Display for NotHere {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for NotHere {}
+
+/// The size of a new volume.
+#[derive(Debug, Clone, Copy)]
+pub struct NewSize {
+    /// Its bytes.
+    pub bytes: u64,
+    /// Bytes of its blocks, of which a fragment is an eighth; `None` for what is usual.
+    pub block: Option<u32>,
+}
+
+impl NewSize {
+    /// A volume of so many bytes, with blocks as usual.
+    pub fn of(bytes: u64) -> NewSize {
+        NewSize { bytes, block: None }
+    }
+
+    /// Bytes of a block and of a fragment.
+    pub fn block_and_fragment(self) -> Option<(u32, u32)> {
+        self.block.map(|block| (block, (block / 8).max(512)))
+    }
+}
+
+/// A new volume, mounted, with the requests to its disks counted.
+pub struct Fresh {
+    /// The volume.
+    pub mounted: Mounted,
+    /// What its disks were asked for since the mount.
+    pub requests: Rc<Cell<Requests>>,
+}
+
+impl Fresh {
+    /// A volume in memory, and optionally a separate log.
+    pub fn in_ram(rt: &Rt, size: NewSize, options: &MountOptions, own_log: bool) -> anyhow::Result<Fresh> {
+        let log = own_log.then(|| -> Rc<dyn Disk> { Rc::new(RamDisk::new(LOG)) });
+        Fresh::on(rt, Rc::new(RamDisk::new(size.bytes)), log, size, options)
+    }
+
+    /// A volume in the new file `path`.
+    pub fn in_file(rt: &Rt, path: &Path, size: NewSize, options: &MountOptions) -> anyhow::Result<Fresh> {
+        Fresh::in_files(rt, path, None, size, options)
+    }
+
+    /// The same, with an optional log in the new file `log`.
+    pub fn in_files(
+        rt: &Rt,
+        path: &Path,
+        log: Option<&Path>,
+        size: NewSize,
+        options: &MountOptions,
+    ) -> anyhow::Result<Fresh> {
+        let log = log.map(|log| new_file(rt, log, LOG)).transpose()?;
+        Fresh::on(rt, new_file(rt, path, size.bytes)?, log, size, options)
+    }
+
+    /// A volume over all that is in `place`: a device, a file, an export. It has at most `size` bytes.
+    pub fn over(rt: &Rt, place: &Path, size: NewSize, options: &MountOptions) -> anyhow::Result<Fresh> {
+        let disk = ordofs::disk::open(rt, place, &FileOptions::default())?;
+        let size = NewSize { bytes: size.bytes.min(disk.info().size), ..size };
+        Fresh::on(rt, disk, None, size, options)
+    }
+
+    fn on(
+        rt: &Rt,
+        disk: Rc<dyn Disk>,
+        log: Option<Rc<dyn Disk>>,
+        size: NewSize,
+        options: &MountOptions,
+    ) -> anyhow::Result<Fresh> {
+        Fresh::made(rt, disk, log, size, options).map_err(|why| NotHere::because(&why).into())
+    }
+
+    fn made(
+        rt: &Rt,
+        disk: Rc<dyn Disk>,
+        log: Option<Rc<dyn Disk>>,
+        size: NewSize,
+        options: &MountOptions,
+    ) -> anyhow::Result<Fresh> {
+        let open_error = |error| image::open_error(Path::new("the new volume"), error);
+        let shape = size.block_and_fragment();
+        match options.scheme.as_deref() {
+            Some(LOG_SCHEME) => {
+                let log = NewLog::new(size.bytes).with(|of| {
+                    (of.block, of.fragment) = shape.map_or((of.block, of.fragment), |(b, f)| (Some(b), Some(f)));
+                });
+                log.create_on(rt, disk.clone()).map_err(open_error)?;
+            }
+            _ => {
+                let volume = NewVolume::new(size.bytes).with(|of| {
+                    (of.bsize, of.fsize) = shape.unwrap_or((of.bsize, of.fsize));
+                });
+                volume.create_on(rt, disk.clone(), true).map_err(open_error)?;
+            }
+        }
+        if let Some(kind) = wants_log(options).filter(|_| log.is_none()) {
+            Tuning::for_log(kind).apply_on(rt, disk.clone()).context("the new volume has no place for a journal")?;
+        }
+        let (disk, requests) = Counted::count(disk);
+        let log = log.map(|log| Counted::beside(log, &requests));
+        let located = Located { log: log.map(Into::into), ..locate_on(rt, disk).map_err(open_error)? };
+        let mounted = rt.block_on(Mounted::mount(rt, located, options)).map_err(open_error)?;
+        requests.set(Requests::default());
+        Ok(Fresh { mounted, requests })
+    }
+}
+
+/// A disk of `size` bytes in the new file `path`.
+fn new_file(rt: &Rt, path: &Path, size: u64) -> anyhow::Result<Rc<dyn Disk>> {
+    let file = std::fs::File::create_new(path).with_context(|| format!("cannot make {}", path.display()))?;
+    file.set_len(size).with_context(|| path.display().to_string())?;
+    Ok(Rc::new(FileDisk::open(rt, path, &FileOptions::default())?))
+}

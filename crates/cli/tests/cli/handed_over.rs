@@ -1,0 +1,43 @@
+//! The laboratory's commands are handed to `ordo-lab` as they are, or refused with where it is to be had.
+
+use crate::PROGRAM;
+use crate::common::Scratch;
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Command, Output};
+
+/// A copy of the program, beside which there is nothing, and a search path.
+fn alone(scratch: &Scratch, path: &str, arguments: &[&str]) -> Output {
+    let copy = scratch.path("ordo");
+    if !std::path::Path::new(&copy).exists() {
+        std::fs::copy(PROGRAM, &copy).unwrap();
+    }
+    Command::new(&copy).args(arguments).env("PATH", path).output().unwrap()
+}
+
+#[test]
+fn without_the_laboratory_one_line_says_how_to_get_it() {
+    let scratch = Scratch::new();
+    for arguments in [&["crash", "--scheme", "sync"][..], &["help", "bench"], &["report", "--help"]] {
+        let said = alone(&scratch, "/nowhere", arguments);
+        let text = String::from_utf8(said.stderr).unwrap();
+        assert_eq!((said.status.code(), text.lines().count()), (Some(3), 1), "{text}");
+        assert!(text.contains("ordo-lab") && text.contains("cargo"), "{text}");
+    }
+    let said = alone(&scratch, "/nowhere", &["--help"]);
+    assert!(said.status.success() && String::from_utf8(said.stdout).unwrap().contains("Cuts the power"));
+}
+
+#[test]
+fn the_laboratory_gets_the_arguments_and_gives_the_status() {
+    let scratch = Scratch::new();
+    let bin = scratch.path("bin");
+    std::fs::create_dir(&bin).unwrap();
+    let lab = format!("{bin}/ordo-lab");
+    std::fs::write(&lab, "#!/bin/sh\nprintf '<%s>' \"$@\"\nexit 7\n").unwrap();
+    std::fs::set_permissions(&lab, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let said = alone(&scratch, &bin, &["crash", "--set", "a b", "--json"]);
+    assert_eq!(
+        (said.status.code(), &*String::from_utf8(said.stdout).unwrap()),
+        (Some(7), "<crash><--set><a b><--json>")
+    );
+}

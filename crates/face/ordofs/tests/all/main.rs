@@ -1,0 +1,32 @@
+//! All tests of the library but one, in one program: each for itself would be linked with all of it.
+
+mod active;
+mod aging;
+mod clusters;
+mod common;
+mod cut_commands;
+mod errors;
+mod faults;
+mod fdatasync;
+mod full;
+mod geometry;
+mod gone;
+mod journals;
+mod large;
+mod leaks;
+mod library;
+mod mutants;
+mod notices;
+mod numbers;
+mod padding;
+mod placement;
+mod quotas;
+mod random;
+mod replays;
+mod room;
+mod shared;
+mod snapshots;
+mod standby;
+mod walks;
+mod worker;
+mod writers;
