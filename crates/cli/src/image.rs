@@ -140,7 +140,7 @@ impl Opened {
     /// Opens a volume to change it, under the scheme that a mount would choose, and after the repairs that a mount
     /// would make. That scheme can then recover from a kill or a power cut; under another one the volume would refuse
     /// every change until fsck was run. Signals are caught from here on; [`Opened::close`] must follow.
-    /// A command that changes nothing, as most that fail, leaves the image's bytes as they were ([`Tentative`]).
+    /// A command that changes nothing, as most that fail, leaves the image's bytes as they were (`tentative`).
     pub fn to_change(rt: &Rt, spec: &ImageSpec) -> anyhow::Result<Opened> {
         let mut tentative = None;
         let mut opened = Opened::mounted(rt, spec, MountOptions::default(), |options| {

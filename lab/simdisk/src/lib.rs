@@ -4,7 +4,7 @@
 //!
 //! D1. A drive without tags has one request at a time, and the host decides which is next ([`ordo_disk::Scheduler`];
 //!     Ganger and Patt 1994, section 2, switched command queueing off). A drive with tags holds as many as were agreed
-//!     on, and picks among them itself ([`crate::tags`]). In both cases one request is at the mechanism at a time.
+//!     on, and picks among them itself (`tags`). In both cases one request is at the mechanism at a time.
 //! D2. The contents change when the drive answers, not before: a power cut in between finds the old bytes. A cut loses
 //!     the volatile cache, except what a flush or a forced write has made durable. Write-back that the drive may have
 //!     done by itself meanwhile does not count.
