@@ -279,7 +279,7 @@ fn devices() -> Vec<(Device, u32)> {
 
 /// First lives on each device; `ORDO_LOG_SEEDS` sets more, for long runs.
 fn seeds() -> u64 {
-    std::env::var("ORDO_LOG_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(3)
+    std::env::var("ORDO_LOG_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(6)
 }
 
 #[test]
