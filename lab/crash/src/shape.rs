@@ -82,9 +82,11 @@ impl Shape {
         Shape { format: Format::Ufs1, fsize: self.fsize.min(8192), log: Some(log), ..self }
     }
 
-    /// The same for a random script, whose seed says which form of the log it has, too.
-    pub fn into_log_of(self, seed: u64) -> Shape {
-        let version = *Rng::new(seed ^ 0x666f_726d).pick(&[Version::V2, Version::V2, Version::Lfs64, Version::V1]);
+    /// The same for a random script, whose seed says which form of the log it has, too. Version 1 needs a disk that
+    /// writes sectors of 512 bytes.
+    pub fn into_log_of(self, seed: u64, device: &Device) -> Shape {
+        let drawn = *Rng::new(seed ^ 0x666f_726d).pick(&[Version::V2, Version::V2, Version::Lfs64, Version::V1]);
+        let version = if drawn == Version::V1 && device.sector > 512 { Version::V2 } else { drawn };
         let shape = self.into_log();
         Shape { log: shape.log.map(|log| LogShape { version, ..log }), ..shape }
     }

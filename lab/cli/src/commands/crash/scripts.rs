@@ -145,7 +145,7 @@ fn sampled(set: &str, args: &Args) -> anyhow::Result<Option<Work>> {
                 let (seed, profile) = (seeds[at as usize], set.profile().unwrap_or(random::by_turns(at)));
                 let ground = set.ground(seed, device);
                 let shape: Shape = ground.into();
-                let shape = if log { set.log(shape.into_log_of(seed)) } else { shape };
+                let shape = if log { set.log(shape.into_log_of(seed, device)) } else { shape };
                 Case { script: random::on(ground, profile, seed), shape: Some(shape) }
             };
             Work::Many { count, nth: Box::new(nth) }
