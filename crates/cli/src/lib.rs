@@ -52,16 +52,10 @@ pub use commands::info::SegmentMap;
 pub use commands::man::pages;
 
 use args::{Cli, Role};
-use clap::Command;
 use interrupt::Interrupted;
 use out::{Outcome, ReaderGone, Usage, describe, say, say_json, speak_json};
 use std::ffi::OsString;
 use std::process::ExitCode;
-
-/// The command line of `ordo`, without the laboratory's commands.
-pub fn command() -> Command {
-    args::command()
-}
 
 /// Whether `ordo` reads these arguments, which begin with its name.
 ///
@@ -73,14 +67,12 @@ pub fn parses(arguments: Vec<OsString>) -> Result<(), clap::Error> {
 
 /// What `ordo` does: with the arguments of this process, to its exit status.
 pub fn main() -> ExitCode {
-    let arguments: Vec<OsString> = std::env::args_os().collect();
-    if lab::is_asked(&arguments) {
-        let error = lab::run(&arguments);
-        say(&describe(&error));
-        return ExitCode::from(Role::Ordo.error());
+    // The role first: `fsck.ordo bench` checks an image of this name.
+    let (role, arguments) = Role::of(std::env::args_os().collect());
+    if role == Role::Ordo && lab::is_asked(&arguments) {
+        return run(role, arguments, Ok, |arguments| Err(lab::run(arguments)));
     }
-    complete::answer(|| complete::with_words(lab::beside(command()), |_, _, _| None));
-    let (role, arguments) = Role::of(arguments);
+    complete::answer(|| complete::with_words(lab::beside(args::command()), |_, _, _| None));
     run(role, arguments, Cli::parsed, Cli::run)
 }
 

@@ -128,3 +128,18 @@ impl From<Ground> for Shape {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn version_1_is_drawn_only_for_disks_that_write_its_sectors() {
+        let drawn = |disk: &str, of: Version| {
+            let device = Device::by_name(disk).unwrap();
+            let log = |seed| Shape::small(device).into_log_of(seed, device).log.map(|log| log.version);
+            (0..64).any(|seed| log(seed) == Some(of))
+        };
+        assert!(drawn("sata", Version::V1) && !drawn("nvme", Version::V1) && drawn("nvme", Version::Lfs64));
+    }
+}

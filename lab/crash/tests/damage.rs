@@ -1,6 +1,7 @@
 //! Damaged volumes: no word of the metadata and no random damage makes anything panic, hang or lose a file.
 #![allow(clippy::disallowed_methods, reason = "a watchdog looks at the real clock, to end a hang")]
 
+use ordo_crash::damage::believed::ImageId;
 use ordo_crash::damage::{Kind, Tally, Unit, run, units};
 use std::collections::BTreeSet;
 use std::sync::Mutex;
@@ -88,4 +89,16 @@ fn damage_that_is_believed_makes_nothing_panic_hang_grow_or_change_another_file(
     assert!(failures.is_empty(), "{} of {images} images failed: {failures:#?}", failures.len());
     // The damage is believed: most of the volumes can still be mounted and read.
     assert!(images == 22 * 40 && read > images / 2 && found > images / 3 && repaired > images / 2);
+}
+
+/// The program that changes the volume had walked such a directory for ever.
+#[test]
+fn a_directory_that_lies_below_itself_ends_a_walk() {
+    let (tell, told) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let image: ImageId = "block2le:1:995".parse().unwrap();
+        tell.send(image.run().unwrap()).unwrap();
+    });
+    let tally = told.recv_timeout(HANG).expect("a walk never ends");
+    assert!(tally.images == 1 && tally.failures.is_empty(), "{:?}", tally.failures);
 }

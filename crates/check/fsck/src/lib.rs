@@ -2,8 +2,8 @@
 //! writes them.
 //!
 //! With the file system that it checks it shares `ondisk`, `disk`, the readers of the logs (`wafs`, `blockjournal`),
-//! and `active`, through whose disk it reads a volume whose blocks may be in group journals. Its rules are numbered in
-//! `docs/fsck.md`; each is a variant of [`Finding`] or [`LogFinding`].
+//! and `active`, through whose disk it replays a journal of that kind; what it checks then are home locations. Its
+//! rules are numbered in `docs/fsck.md`; each is a variant of [`Finding`] or [`LogFinding`].
 //!
 //! K1. With [`Mode::Check`] nothing is written, whatever is found.
 //! K2. After [`Mode::Repair`] has ended without an error, [`Mode::Check`] finds nothing: the phases run on the repaired

@@ -27,9 +27,9 @@ pub(crate) struct Killed {
     pub(crate) scheme: String,
     /// The scheme promises that what was synced survives.
     pub(crate) promises: bool,
-    /// Transfers that had returned when the server died.
+    /// Entries that had returned when the server died.
     pub(crate) acknowledged: u32,
-    /// Transfers in the ledger afterwards; `None` if it cannot be read.
+    /// Entries in the ledger afterwards; `None` if it cannot be read.
     pub(crate) there: Option<u32>,
     /// How the volume was repaired, which replays a log.
     pub(crate) repair: &'static str,
@@ -69,7 +69,7 @@ pub(crate) fn run(scratch: &Path, scheme: &str, promises: bool, amount: &Amount)
     let books = books(&dir.join("ledger"));
     server.stop()?;
     let (there, wrong) = match books {
-        Ok(books) => (Some(books.transfers), books.wrong),
+        Ok(books) => (Some(books.entries), books.wrong),
         Err(error) => (None, Some(format!("{error:#}"))),
     };
     let findings = findings(&image)?;
@@ -87,14 +87,14 @@ fn make(rt: &Rt, image: &Path, scheme: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Transfers that were acknowledged before the ledger's keeper noticed that the server is gone.
+/// Entries that were acknowledged before the ledger's keeper noticed that the server is gone.
 fn work_until_killed(rt: &Rt, mut server: Server, amount: &Amount) -> anyhow::Result<u32> {
     let mut ledger = Ledger::found(&server.dir.join("ledger"))?;
     let (begins, begun) = channel();
     std::thread::scope(|scope| {
         let worker = scope.spawn(move || {
             let mut acknowledged = 0;
-            while ledger.transfer(acknowledged + 1).is_ok() {
+            while ledger.enter(acknowledged + 1).is_ok() {
                 acknowledged += 1;
                 // The receiver takes the first and is gone.
                 let _ = begins.send(());

@@ -42,12 +42,12 @@ pub(crate) fn leg(
     let place = dir.join("ledger");
     let mut ledger = Ledger::found(&place)?;
     let seconds = leg.phase(&rt, ("ledger entries", amount.entries.into()), &so_far, || {
-        Ok((1..=amount.entries).try_for_each(|n| ledger.transfer(n))?)
+        Ok((1..=amount.entries).try_for_each(|n| ledger.enter(n))?)
     })?;
     leg.entries = Some(f64::from(amount.entries) / seconds.max(1e-9));
     drop(ledger);
     let books = books(&place)?;
-    anyhow::ensure!(books.wrong.is_none() && books.transfers == amount.entries, "the ledger is damaged: {books:?}");
+    anyhow::ensure!(books.wrong.is_none() && books.entries == amount.entries, "the ledger is damaged: {books:?}");
     let (before, mut after) = (served.cost()?, None);
     leg.unmount = timed(&rt, || {
         after = Some(served.stop()?);

@@ -23,6 +23,9 @@ fn without_the_laboratory_one_line_says_how_to_get_it() {
         assert_eq!((said.status.code(), text.lines().count()), (Some(3), 1), "{text}");
         assert!(text.contains("ordo-lab") && text.contains("cargo"), "{text}");
     }
+    let said = String::from_utf8(alone(&scratch, "/nowhere", &["crash", "--json"]).stderr).unwrap();
+    let document: serde_json::Value = serde_json::from_str(&said).unwrap();
+    assert!(document["error"].as_str().unwrap().contains("ordo-lab"), "{document}");
     let said = alone(&scratch, "/nowhere", &["--help"]);
     assert!(said.status.success() && String::from_utf8(said.stdout).unwrap().contains("Cuts the power"));
 }
@@ -40,4 +43,18 @@ fn the_laboratory_gets_the_arguments_and_gives_the_status() {
         (said.status.code(), &*String::from_utf8(said.stdout).unwrap()),
         (Some(7), "<crash><--set><a b><--json>")
     );
+}
+
+/// mkfs(8), fsck(8) and mount(8) call the program by other names, and an image may have any.
+#[test]
+fn a_helper_takes_an_image_that_is_named_like_a_command_of_the_laboratory() {
+    let scratch = Scratch::new();
+    alone(&scratch, "/nowhere", &["--version"]);
+    std::fs::File::create(scratch.path("bench")).unwrap().set_len(16 << 20).unwrap();
+    for helper in ["mkfs.ordo", "fsck.ordo"] {
+        std::os::unix::fs::symlink(scratch.path("ordo"), scratch.path(helper)).unwrap();
+        let mut command = Command::new(scratch.path(helper));
+        let said = command.arg("bench").current_dir(scratch.path("")).env("PATH", "/nowhere").output().unwrap();
+        assert!(said.status.success(), "{helper}: {said:?}");
+    }
 }
