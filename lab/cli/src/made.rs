@@ -4,44 +4,27 @@
 //!     same arguments give the same bytes.
 
 use crate::text;
-use ordo_papers::Promised;
+use ordo_report::results::{LeftOut, Made, Promises};
 use ordo_workload::Row;
 use ordofs::rt::Rt;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 
-/// How a document was made.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Made {
-    /// The version of this program.
-    ordo: String,
-    /// The command line.
-    command: String,
-    /// When, in UTC.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    date: Option<String>,
-    /// Processor, memory and kernel.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    machine: Option<String>,
+/// The same, of another command that makes this document alone.
+pub(crate) fn by<'a>(made: Made, arguments: impl IntoIterator<Item = &'a str>) -> Made {
+    Made { command: command(arguments.into_iter().map(OsString::from)), ..made }
 }
 
-impl Made {
-    /// The same, of another command that makes this document alone.
-    pub(crate) fn by<'a>(self, arguments: impl IntoIterator<Item = &'a str>) -> Made {
-        Made { command: command(arguments.into_iter().map(OsString::from)), ..self }
-    }
+/// Of what ran in virtual time (M1).
+pub(crate) fn in_virtual_time() -> Made {
+    let command = command(std::env::args_os().skip(1));
+    Made { ordo: env!("CARGO_PKG_VERSION").to_owned(), command, ..Made::default() }
+}
 
-    /// Of what ran in virtual time (M1).
-    pub(crate) fn in_virtual_time() -> Made {
-        let command = command(std::env::args_os().skip(1));
-        Made { ordo: env!("CARGO_PKG_VERSION").to_owned(), command, date: None, machine: None }
-    }
-
-    /// Of what was measured here and now.
-    pub(crate) fn here_and_now() -> Made {
-        Made { date: Some(date(now())), machine: Some(machine()), ..Made::in_virtual_time() }
-    }
+/// Of what was measured here and now.
+pub(crate) fn here_and_now() -> Made {
+    Made { date: date(now()), machine: machine(), ..in_virtual_time() }
 }
 
 /// A document, and how it was made.
@@ -56,7 +39,7 @@ pub(crate) struct Told<'a, T> {
     pub(crate) disk_says: Option<String>,
     /// What the scheme promises.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) promises: Option<Promised>,
+    pub(crate) promises: Option<Promises>,
     /// What is missing in this document.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) left_out: Vec<LeftOut>,
@@ -69,7 +52,7 @@ impl<'a> Told<'a, Row> {
         made: Made,
         disk_says: Option<String>,
         left_out: &[LeftOut],
-        promised: impl Fn(&Row) -> Option<Promised>,
+        promised: impl Fn(&Row) -> Option<Promises>,
     ) -> Vec<Told<'a, Row>> {
         let mut seen = BTreeSet::new();
         let mut first = Some((made, disk_says, left_out.to_vec()));
@@ -82,19 +65,6 @@ impl<'a> Told<'a, Row> {
             Told { document, made, disk_says, promises, left_out }
         };
         rows.iter().map(tell).collect()
-    }
-}
-
-/// A scheme that is missing in a document, because there can be no volume for it where the others were run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct LeftOut {
-    pub(crate) scheme: String,
-    pub(crate) why: String,
-}
-
-impl std::fmt::Display for LeftOut {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}: left out: {}", self.scheme, self.why)
     }
 }
 
@@ -158,9 +128,9 @@ mod tests {
 
     #[test]
     fn only_what_was_measured_here_names_date_and_machine() {
-        let (here, virtually) = (Made::here_and_now(), Made::in_virtual_time());
-        assert_eq!((virtually.date, virtually.machine), (None, None));
-        let machine = here.machine.unwrap();
+        let (here, virtually) = (here_and_now(), in_virtual_time());
+        assert_eq!((&*virtually.date, &*virtually.machine), ("", ""));
+        let machine = here.machine;
         assert!(machine.contains("CPU") && machine.contains("Linux "), "{machine}");
         assert_eq!(date(0), "1970-01-01 00:00 UTC");
     }

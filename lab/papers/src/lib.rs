@@ -15,7 +15,7 @@ mod log_drive;
 mod machine;
 pub mod paper;
 mod prepared;
-mod promised;
+pub mod promised;
 mod replay;
 mod run;
 mod user;
@@ -26,7 +26,6 @@ pub use cpu::Costs;
 pub use error::{LabError, Result};
 pub use machine::{Machine, Shape};
 pub use ordofs::rt::together;
-pub use promised::Promised;
 pub use replay::{Replay, Replayed};
 pub use run::{LogPlace, Outcome, Run, Start, cleaning};
 

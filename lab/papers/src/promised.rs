@@ -2,71 +2,37 @@
 //!
 //! P1. It is what the scheme declares with its settings, and nothing else: no word here is about a result.
 
+use ordo_report::results::Promises;
 use ordofs::schemes::{self, Settings};
-use ordofs::{CrashLeaves, Durable, Promises};
-use serde::{Deserialize, Serialize};
+use ordofs::{CrashLeaves, Durable};
 
-/// The promises of a scheme.
-#[expect(clippy::struct_excessive_bools, reason = "as many promises as the trait has")]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Promised {
-    /// After which event a new name survives a power cut: `on-return`, `after-fsync` or `after-sync`.
-    pub name_added: String,
-    /// The same of a name that was removed.
-    pub name_removed: String,
-    /// The same of contents.
-    pub data: String,
-    /// The same of mode, owner, times and extended attributes.
-    pub attributes: String,
-    /// fsync of a new file makes its name durable, too.
-    pub fsync_covers_name: bool,
-    /// A renamed file has one of its names after a crash.
-    pub rename_never_loses: bool,
-    /// After a crash all names are those of one moment.
-    pub names_of_a_moment: bool,
-    /// What was durable stays durable.
-    pub durable_stays: bool,
-    /// What a crash may leave: `nothing`, `leaks`, `counts`, `log` or `anything`.
-    pub crash_leaves: String,
-    /// A file never shows bytes of another file.
-    pub no_stale_data: bool,
-    /// A crashed volume may be mounted for writing at once.
-    pub mount_at_once: bool,
-    /// How old a change may get in memory on a mount, in seconds, until it is written without being asked for.
-    pub seconds_in_memory: f64,
-    /// What a crash costs, in words.
-    pub says: String,
+/// Those of the scheme with this name, with these settings; of a log-structured volume, its own. `None` if there is
+/// no such scheme.
+pub fn of_scheme(name: &str, settings: &Settings) -> Option<Promises> {
+    if name == ordofs::LOG_SCHEME {
+        return Some(of(&ordofs::lfs::promises()));
+    }
+    let scheme = schemes::by_name(name)?.make(settings.clone()).ok()?;
+    let age = settings.commit.unwrap_or(ordofs::COMMIT);
+    Some(Promises { seconds_in_memory: age.as_secs_f64(), ..of(&scheme.declares()) })
 }
 
-impl Promised {
-    /// Those of the scheme with this name, with these settings; of a log-structured volume, its own. `None` if there is
-    /// no such scheme.
-    pub fn of_scheme(name: &str, settings: &Settings) -> Option<Promised> {
-        if name == ordofs::LOG_SCHEME {
-            return Some(Promised::of(&ordofs::lfs::promises()));
-        }
-        let scheme = schemes::by_name(name)?.make(settings.clone()).ok()?;
-        let age = settings.commit.unwrap_or(ordofs::COMMIT);
-        Some(Promised { seconds_in_memory: age.as_secs_f64(), ..Promised::of(&scheme.declares()) })
-    }
-
-    /// In the words of a document.
-    pub fn of(promises: &Promises) -> Promised {
-        Promised {
-            name_added: event(promises.name_added),
-            name_removed: event(promises.name_removed),
-            data: event(promises.data),
-            attributes: event(promises.attributes),
-            fsync_covers_name: promises.fsync_covers_name,
-            rename_never_loses: promises.rename_never_loses,
-            names_of_a_moment: promises.names_of_a_moment,
-            durable_stays: promises.durable_stays,
-            crash_leaves: leaves(promises.crash_leaves),
-            no_stale_data: promises.no_stale_data,
-            mount_at_once: promises.mount_at_once,
-            seconds_in_memory: ordofs::COMMIT.as_secs_f64(),
-            says: cost_of_crash(promises),
-        }
+/// In the words of a document.
+pub fn of(promises: &ordofs::Promises) -> Promises {
+    Promises {
+        name_added: event(promises.name_added),
+        name_removed: event(promises.name_removed),
+        data: event(promises.data),
+        attributes: event(promises.attributes),
+        fsync_covers_name: promises.fsync_covers_name,
+        rename_never_loses: promises.rename_never_loses,
+        names_of_a_moment: promises.names_of_a_moment,
+        durable_stays: promises.durable_stays,
+        crash_leaves: leaves(promises.crash_leaves),
+        no_stale_data: promises.no_stale_data,
+        mount_at_once: promises.mount_at_once,
+        seconds_in_memory: ordofs::COMMIT.as_secs_f64(),
+        says: cost_of_crash(promises),
     }
 }
 
@@ -91,7 +57,7 @@ fn leaves(leaves: CrashLeaves) -> String {
 }
 
 /// What a crash costs, in words (P1).
-pub(crate) fn cost_of_crash(promises: &Promises) -> String {
+pub(crate) fn cost_of_crash(promises: &ordofs::Promises) -> String {
     let leaves = match promises.crash_leaves {
         CrashLeaves::Nothing => "nothing needs repair",
         CrashLeaves::Leaks => "some space is lost until it is reclaimed, on the volume in use",
@@ -125,7 +91,7 @@ mod tests {
 
     #[test]
     fn a_document_has_what_the_scheme_declares_and_words_for_it() {
-        let of = |name: &str| Promised::of_scheme(name, &Settings::default()).expect("it is listed");
+        let of = |name: &str| of_scheme(name, &Settings::default()).expect("it is listed");
         let (sync, soft, none) = (of("sync"), of("softupdates"), of("async"));
         assert_eq!((&*sync.name_added, &*sync.crash_leaves, sync.mount_at_once), ("on-return", "counts", false));
         assert_eq!((&*soft.crash_leaves, soft.durable_stays, soft.no_stale_data), ("leaks", true, true));
@@ -133,6 +99,6 @@ mod tests {
         assert!(none.says.contains("may remove files") && sync.says.contains("stays so"), "{none:?} {sync:?}");
         let lfs = of("lfs");
         assert!(lfs.names_of_a_moment && lfs.crash_leaves == "log", "{lfs:?}");
-        assert_eq!(Promised::of_scheme("none", &Settings::default()), None);
+        assert_eq!(of_scheme("none", &Settings::default()), None);
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! A table here has a column for each disk and wraps, so that it fits a phone; the best is said in words.
 
-use crate::document::{Choice, Chosen, Way};
 use crate::number::short;
+use crate::results::{Choice, Chosen, Way};
 use maud::{Markup, html};
 
 /// The parts of the section, below its heading.

@@ -1,61 +1,59 @@
 //! The claims of a paper, and whether they hold here.
 
-use crate::document::Claim;
-use crate::number::short;
+use crate::results::Verdict;
 use maud::{Markup, html};
-use serde_json::Value;
 
 /// The verdict on a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verdict {
+enum Became {
     Held,
     Broken,
     Untested,
 }
 
-impl Verdict {
-    const ALL: [Verdict; 3] = [Verdict::Held, Verdict::Broken, Verdict::Untested];
+impl Became {
+    const ALL: [Became; 3] = [Became::Held, Became::Broken, Became::Untested];
 
-    fn of(claim: &Claim) -> Verdict {
+    fn of(claim: &Verdict) -> Became {
         match (claim.tested, claim.holds) {
-            (Some(false), _) | (_, None) => Verdict::Untested,
-            (_, Some(true)) => Verdict::Held,
-            (_, Some(false)) => Verdict::Broken,
+            (false, _) | (_, None) => Became::Untested,
+            (true, Some(true)) => Became::Held,
+            (true, Some(false)) => Became::Broken,
         }
     }
 
     fn name(self) -> &'static str {
         match self {
-            Verdict::Held => "held",
-            Verdict::Broken => "broken",
-            Verdict::Untested => "untested",
+            Became::Held => "held",
+            Became::Broken => "broken",
+            Became::Untested => "untested",
         }
     }
 
     /// A mark, and its text.
     fn says(self) -> (&'static str, &'static str) {
         match self {
-            Verdict::Held => ("\u{2713}", "holds"),
-            Verdict::Broken => ("\u{2717}", "does not hold"),
-            Verdict::Untested => ("\u{25cb}", "not tested"),
+            Became::Held => ("\u{2713}", "holds"),
+            Became::Broken => ("\u{2717}", "does not hold"),
+            Became::Untested => ("\u{25cb}", "not tested"),
         }
     }
 }
 
-fn count(claims: &[Claim], verdict: Verdict) -> usize {
-    claims.iter().filter(|claim| Verdict::of(claim) == verdict).count()
+fn count(claims: &[Verdict], verdict: Became) -> usize {
+    claims.iter().filter(|claim| Became::of(claim) == verdict).count()
 }
 
 /// The same without markup.
-pub(crate) fn digest(claims: &[Claim]) -> String {
-    let [held, broken, untested] = Verdict::ALL.map(|verdict| count(claims, verdict));
+pub(crate) fn digest(claims: &[Verdict]) -> String {
+    let [held, broken, untested] = Became::ALL.map(|verdict| count(claims, verdict));
     let untested = if untested > 0 { format!(", {untested} not tested") } else { String::new() };
     if claims.is_empty() { String::new() } else { format!("{held} of {} tested claims hold{untested}", held + broken) }
 }
 
 /// One line: how many were tested, and how many hold.
-pub(crate) fn verdict(claims: &[Claim]) -> Markup {
-    let [held, broken, untested] = Verdict::ALL.map(|verdict| count(claims, verdict));
+pub(crate) fn verdict(claims: &[Verdict]) -> Markup {
+    let [held, broken, untested] = Became::ALL.map(|verdict| count(claims, verdict));
     html! {
         @if !claims.is_empty() {
             div.verdict {
@@ -66,7 +64,7 @@ pub(crate) fn verdict(claims: &[Claim]) -> Markup {
                     "."
                 }
                 div.share aria-hidden="true" {
-                    @for verdict in Verdict::ALL {
+                    @for verdict in Became::ALL {
                         span class=(verdict.name()) style=(format!("flex-grow:{}", count(claims, verdict))) {}
                     }
                 }
@@ -76,8 +74,8 @@ pub(crate) fn verdict(claims: &[Claim]) -> Markup {
 }
 
 /// What most reasons begin with, up to a semicolon: said once above the table, it need not be said in each row.
-fn common(claims: &[Claim]) -> Option<&str> {
-    let first = |claim: &'_ Claim| -> usize { claim.why.find("; ").unwrap_or(claim.why.len()) };
+fn common(claims: &[Verdict]) -> Option<&str> {
+    let first = |claim: &'_ Verdict| -> usize { claim.why.find("; ").unwrap_or(claim.why.len()) };
     let starts: Vec<&str> =
         claims.iter().filter(|claim| !claim.why.is_empty()).map(|claim| &claim.why[..first(claim)]).collect();
     let count = |start: &str| starts.iter().filter(|other| **other == start).count();
@@ -92,7 +90,7 @@ fn rest<'a>(why: &'a str, common: Option<&str>) -> &'a str {
 }
 
 /// The claims, grouped by verdict; `id` distinguishes the filters of a page.
-pub(crate) fn table(id: &str, claims: &[Claim]) -> Markup {
+pub(crate) fn table(id: &str, claims: &[Verdict]) -> Markup {
     let common = common(claims);
     html! {
         @if let Some(why) = common { p { "Why, unless a row says more: " (why) "." } }
@@ -100,17 +98,17 @@ pub(crate) fn table(id: &str, claims: &[Claim]) -> Markup {
             legend.hidden { "Which claims to show" }
             input.all type="radio" name=(id) id=(format!("{id}-all")) checked;
             label for=(format!("{id}-all")) { "all " small { (claims.len()) } }
-            @for verdict in Verdict::ALL {
+            @for verdict in Became::ALL {
                 input class=(verdict.name()) type="radio" name=(id) id=(format!("{id}-{}", verdict.name()));
                 label for=(format!("{id}-{}", verdict.name())) { (verdict.says().1) " " small { (count(claims, verdict)) } }
             }
             table {
                 caption.hidden { "Claims, and what became of them" }
                 thead { tr { @for name in ["claim", "expected", "ours", "why"] { th scope="col" { (name) } } } }
-                @for verdict in Verdict::ALL.into_iter().filter(|verdict| count(claims, *verdict) > 0) {
+                @for verdict in Became::ALL.into_iter().filter(|verdict| count(claims, *verdict) > 0) {
                     tbody class=(verdict.name()) {
                         tr { th.group scope="rowgroup" colspan="4" { (badge(verdict)) } }
-                        @for claim in claims.iter().filter(|claim| Verdict::of(claim) == verdict) { (line(claim, common)) }
+                        @for claim in claims.iter().filter(|claim| Became::of(claim) == verdict) { (line(claim, common)) }
                     }
                 }
             }
@@ -118,36 +116,21 @@ pub(crate) fn table(id: &str, claims: &[Claim]) -> Markup {
     }
 }
 
-fn badge(verdict: Verdict) -> Markup {
+fn badge(verdict: Became) -> Markup {
     let (mark, words) = verdict.says();
     html! { span class=(format!("badge {}", verdict.name())) { span aria-hidden="true" { (mark) " " } (words) } }
 }
 
-fn line(claim: &Claim, common: Option<&str>) -> Markup {
+fn line(claim: &Verdict, common: Option<&str>) -> Markup {
     html! {
         tr {
             th scope="row" {
                 (claim.statement)
                 small { (claim.id) @if !claim.place.is_empty() { @if !claim.id.is_empty() { " \u{b7} " } (claim.place) } }
             }
-            @for (name, value) in [("expected", text(&claim.expected)), ("ours", text(&claim.ours)), ("why", rest(&claim.why, common).to_owned())] {
+            @for (name, value) in [("expected", &*claim.expected), ("ours", &*claim.ours), ("why", rest(&claim.why, common))] {
                 @if value.is_empty() { td.empty {} } @else { td data-name=(name) { (value) } }
             }
-        }
-    }
-}
-
-/// A JSON value of any kind, as text.
-fn text(value: &Value) -> String {
-    match value {
-        Value::Null => String::new(),
-        Value::String(text) => text.clone(),
-        Value::Number(number) => number.as_f64().map_or_else(|| number.to_string(), short),
-        Value::Bool(true) => "yes".into(),
-        Value::Bool(false) => "no".into(),
-        Value::Array(list) => list.iter().map(text).collect::<Vec<_>>().join(", "),
-        Value::Object(fields) => {
-            fields.iter().map(|(name, value)| format!("{name}: {}", text(value))).collect::<Vec<_>>().join(", ")
         }
     }
 }
@@ -156,15 +139,15 @@ fn text(value: &Value) -> String {
 mod tests {
     use super::*;
 
-    fn claim(tested: Option<bool>, holds: Option<bool>) -> Claim {
-        Claim { statement: "it is fast".into(), tested, holds, ..Claim::default() }
+    fn claim(tested: bool, holds: Option<bool>) -> Verdict {
+        Verdict { statement: "it is fast".into(), tested, holds, ..Verdict::default() }
     }
 
     #[test]
     fn a_claim_is_held_broken_or_not_tested() {
-        let known = [(Some(true), Some(true)), (None, Some(false)), (Some(false), Some(true)), (Some(true), None)];
-        let found = known.map(|(tested, holds)| Verdict::of(&claim(tested, holds)));
-        assert_eq!(found, [Verdict::Held, Verdict::Broken, Verdict::Untested, Verdict::Untested]);
+        let known = [(true, Some(true)), (true, Some(false)), (false, Some(true)), (true, None)];
+        let found = known.map(|(tested, holds)| Became::of(&claim(tested, holds)));
+        assert_eq!(found, [Became::Held, Became::Broken, Became::Untested, Became::Untested]);
         let claims = known.map(|(tested, holds)| claim(tested, holds));
         let said = verdict(&claims).into_string();
         assert!(said.contains("<strong>1 of 2</strong> tested claims hold, 1 does not; 2 were not tested."), "{said}");
@@ -174,7 +157,7 @@ mod tests {
     #[test]
     fn a_reason_that_most_have_is_said_once() {
         let of = |whys: &[&str]| {
-            whys.iter().map(|why| Claim { why: (*why).into(), ..claim(Some(true), Some(true)) }).collect::<Vec<_>>()
+            whys.iter().map(|why| Verdict { why: (*why).into(), ..claim(true, Some(true)) }).collect::<Vec<_>>()
         };
         let claims = of(&["seen; for example x", "seen", "seen", "another", ""]);
         let shown = table("t", &claims).into_string();
@@ -182,11 +165,5 @@ mod tests {
         assert!(shown.contains("<td data-name=\"why\">for example x</td>"), "{shown}");
         assert_eq!(common(&of(&["a", "a", "b", "c"])), None);
         assert_eq!(common(&[]), None);
-    }
-
-    #[test]
-    fn values_of_any_kind_are_shown() {
-        let value = serde_json::json!([1.23456, "a", true, null, {"b": 2}]);
-        assert_eq!(text(&value), "1.23, a, yes, , b: 2");
     }
 }

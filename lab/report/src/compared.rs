@@ -1,7 +1,7 @@
 //! A table of a paper: our number, the paper's, and how far apart they are.
 
-use crate::document::{Compared, Table};
 use crate::number::{decimals, fixed, short};
+use crate::results::{Table, TableRow};
 use maud::{Markup, html};
 
 /// Classes by how far a ratio is from one; these are the upper bounds of the first three.
@@ -72,7 +72,7 @@ struct Shown<'a> {
 }
 
 impl<'a> Shown<'a> {
-    fn of(table: &Table, column: usize, of: &'a crate::document::Column) -> Shown<'a> {
+    fn of(table: &Table, column: usize, of: &'a crate::results::Column) -> Shown<'a> {
         let theirs: Vec<f64> = table.rows.iter().filter_map(|row| at(&row.theirs, column)).collect();
         let decimals = theirs.iter().map(|value| decimals(*value)).max();
         Shown { name: &of.name, unit: &of.unit, has_theirs: !theirs.is_empty(), decimals }
@@ -88,7 +88,7 @@ impl<'a> Shown<'a> {
     }
 }
 
-fn line(row: &Compared, columns: &[Shown<'_>]) -> Markup {
+fn line(row: &TableRow, columns: &[Shown<'_>]) -> Markup {
     html! {
         tr {
             th scope="row" {
@@ -117,7 +117,7 @@ fn ratio(ours: Option<f64>, theirs: Option<f64>) -> Markup {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::document::Column;
+    use crate::results::Column;
 
     #[test]
     fn a_ratio_is_as_near_from_above_as_from_below() {
@@ -127,7 +127,7 @@ mod tests {
     #[test]
     fn our_numbers_have_the_decimals_of_the_paper_and_what_is_missing_is_a_dash() {
         let columns = vec![Column { name: "elapsed".into(), unit: "s".into() }, Column::default()];
-        let row = |ours, theirs| Compared { labels: vec!["sync".into()], ours, theirs };
+        let row = |ours, theirs| TableRow { labels: vec!["sync".into()], ours, theirs };
         let rows = vec![
             row(vec![Some(391.04), Some(36075.9)], vec![Some(390.7)]),
             row(vec![None], vec![Some(0.0)]),

@@ -5,8 +5,9 @@
 //!     one that was run without a rule on purpose, is said to be that.
 //! V2. Violations that say the same but for numbers are one, with a count, and each can be made again.
 
-use crate::document::{Crash, Promises, Violation};
+use crate::document::{Crash, Violation};
 use crate::number::fixed;
+use crate::results::Promises;
 use crate::words::word;
 use maud::{Markup, html};
 use serde_json::Value;

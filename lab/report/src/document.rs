@@ -5,6 +5,7 @@
 //!     as another.
 //! D3. A field that is null counts as missing.
 
+use crate::results::{self, LeftOut, Made, Promises};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -39,47 +40,11 @@ pub(crate) struct Given {
     pub(crate) document: Document,
 }
 
-/// How a document was made.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(default)]
-pub(crate) struct Made {
-    pub(crate) ordo: String,
-    pub(crate) command: String,
-    pub(crate) date: String,
-    pub(crate) machine: String,
-}
-
-/// What a scheme promises.
-#[expect(clippy::struct_excessive_bools, reason = "as many promises as a scheme makes")]
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(default)]
-pub(crate) struct Promises {
-    pub(crate) name_added: String,
-    pub(crate) name_removed: String,
-    pub(crate) fsync_covers_name: bool,
-    pub(crate) rename_never_loses: bool,
-    pub(crate) names_of_a_moment: bool,
-    pub(crate) durable_stays: bool,
-    pub(crate) crash_leaves: String,
-    pub(crate) no_stale_data: bool,
-    pub(crate) mount_at_once: bool,
-    pub(crate) seconds_in_memory: f64,
-    /// What a crash costs, in words.
-    pub(crate) says: String,
-}
-
-impl Promises {
-    /// Nothing is promised: whatever is found after a crash breaks no promise.
-    pub(crate) fn is_none(&self) -> bool {
-        self.crash_leaves == "anything"
-    }
-}
-
 /// A parsed document.
 #[derive(Debug)]
 pub(crate) enum Document {
     Bench(Vec<Row>),
-    Paper(Box<Paper>),
+    Paper(Box<results::Document>),
     Crash(Crash),
     Trace(Trace),
     Segments(Segments),
@@ -119,195 +84,6 @@ pub(crate) struct Row {
     pub(crate) disk_says: String,
     /// In the first row of each scheme.
     pub(crate) promises: Option<Promises>,
-}
-
-/// A scheme that could not be run where the others were.
-#[derive(Debug, Deserialize)]
-pub(crate) struct LeftOut {
-    pub(crate) scheme: String,
-    #[serde(default)]
-    pub(crate) why: String,
-}
-
-/// What `ordo paper` prints.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(crate) struct Paper {
-    pub(crate) paper: String,
-    pub(crate) title: String,
-    pub(crate) reference: String,
-    pub(crate) disk: String,
-    pub(crate) disk_says: String,
-    pub(crate) seed: Option<u64>,
-    pub(crate) notes: Vec<String>,
-    pub(crate) tables: Vec<Table>,
-    pub(crate) figures: Vec<Figure>,
-    pub(crate) claims: Vec<Claim>,
-    pub(crate) choice: Option<Choice>,
-    pub(crate) features: Option<Features>,
-    pub(crate) timelines: Vec<Timeline>,
-    pub(crate) stories: Vec<Story>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(crate) struct Table {
-    pub(crate) id: String,
-    pub(crate) title: String,
-    pub(crate) columns: Vec<Column>,
-    pub(crate) rows: Vec<Compared>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(crate) struct Column {
-    pub(crate) name: String,
-    pub(crate) unit: String,
-}
-
-/// Which way is best for which work.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(crate) struct Choice {
-    pub(crate) title: String,
-    pub(crate) says: String,
-    pub(crate) disks: Vec<String>,
-    pub(crate) ways: Vec<Way>,
-    pub(crate) works: Vec<Chosen>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(crate) struct Way {
-    pub(crate) name: String,
-    pub(crate) what: String,
-    pub(crate) scheme: String,
-    pub(crate) crash: String,
-}
-
-/// A work: a rate for each disk and way, and for each disk the names of the fastest.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(crate) struct Chosen {
-    pub(crate) name: String,
-    pub(crate) unit: String,
-    pub(crate) rates: Vec<Vec<Option<f64>>>,
-    pub(crate) best: Vec<Vec<String>>,
-}
-
-/// Which features systems have.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(crate) struct Features {
-    pub(crate) title: String,
-    pub(crate) doubt: String,
-    pub(crate) asked: Vec<Asked>,
-    pub(crate) systems: Vec<System>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(crate) struct Asked {
-    pub(crate) name: String,
-    pub(crate) says: String,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(crate) struct System {
-    pub(crate) name: String,
-    pub(crate) scheme: String,
-    pub(crate) recovery: String,
-    pub(crate) answers: Vec<Answer>,
-}
-
-/// The answer to a question: how many states were checked, and how many contradict it.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(crate) struct Answer {
-    pub(crate) yes: bool,
-    pub(crate) states: u64,
-    pub(crate) against: u64,
-    pub(crate) witness: String,
-    pub(crate) shows: String,
-}
-
-/// A row of a paper's table: our numbers and the paper's.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(crate) struct Compared {
-    pub(crate) labels: Vec<String>,
-    pub(crate) ours: Vec<Option<f64>>,
-    pub(crate) theirs: Vec<Option<f64>>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(crate) struct Figure {
-    pub(crate) id: String,
-    pub(crate) title: String,
-    pub(crate) kind: String,
-    pub(crate) x: Axis,
-    pub(crate) y: Axis,
-    pub(crate) categories: Vec<String>,
-    pub(crate) series: Vec<Series>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(crate) struct Axis {
-    pub(crate) label: String,
-    pub(crate) unit: String,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(crate) struct Series {
-    pub(crate) name: String,
-    pub(crate) values: Vec<Option<f64>>,
-    pub(crate) points: Vec<(Option<f64>, Option<f64>)>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(crate) struct Claim {
-    pub(crate) id: String,
-    #[serde(rename = "where")]
-    pub(crate) place: String,
-    pub(crate) statement: String,
-    pub(crate) tested: Option<bool>,
-    pub(crate) holds: Option<bool>,
-    pub(crate) expected: Value,
-    pub(crate) ours: Value,
-    pub(crate) why: String,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(crate) struct Timeline {
-    pub(crate) scheme: String,
-    pub(crate) title: String,
-    pub(crate) workload: String,
-    pub(crate) cylinders: f64,
-    pub(crate) requests: Vec<Request>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(crate) struct Request {
-    pub(crate) at_ms: f64,
-    pub(crate) service_ms: f64,
-    pub(crate) cylinder: f64,
-    pub(crate) kind: String,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(crate) struct Story {
-    pub(crate) scheme: String,
-    pub(crate) title: String,
-    pub(crate) svg: String,
-    pub(crate) text: String,
 }
 
 /// What `ordo crash` prints.

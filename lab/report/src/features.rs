@@ -1,7 +1,7 @@
 //! Features of systems: a table of yes and no with the number of states checked, and a witness for each no.
 
-use crate::document::{Answer, Features, System};
 use crate::number::fixed;
+use crate::results::{Answer, Features, System};
 use crate::whom;
 use crate::words::word;
 use maud::{Markup, html};

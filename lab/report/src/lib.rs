@@ -20,7 +20,7 @@
 //! R5. A document of an unknown shape is rejected, with the name of its file. Missing fields of a known shape are
 //!     omitted.
 //!
-//! `document` defines the shapes, `page` assembles the sections. `whom` is the first one, which scheme for whom, with
+//! `results` has the shapes that are written and read, `document` reads them and those that it knows in part, `page` assembles the sections. `whom` is the first one, which scheme for whom, with
 //! `subject` (what the documents know of each scheme) and `map` (the picture). `bench`, `paper` (with `choice`,
 //! `compared`, `claims`, `features`, `timeline`), `crash`, `programs`, `segments` and `trace` (with `stages`) make a
 //! section each, with `bars` and `plot` for figures, `colour` for the colour of each scheme, `tabs` for panels, `words`
@@ -42,6 +42,7 @@ mod page;
 mod paper;
 mod plot;
 mod programs;
+pub mod results;
 mod segments;
 mod stages;
 mod subject;

@@ -5,8 +5,8 @@
 //! G2. The picture has no text and is stretched; labels are text of the page, in rows of a fixed height, so that they
 //!     have the same size on every screen.
 
-use crate::document::Promises;
 use crate::number::{share, short};
+use crate::results::Promises;
 use crate::subject::{OnDisk, Subject};
 use maud::{Markup, html};
 use std::fmt::Write;

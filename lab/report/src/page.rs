@@ -4,7 +4,8 @@
 //! A1. A section is folded by `details`, which needs no script; a link of the contents leads into it, so that a browser
 //!     unfolds it. In print all are unfolded. A page of one document has one section, which is not folded.
 
-use crate::document::{Crash, Document, Given, Made, Programs, Segments, Trace};
+use crate::document::{Crash, Document, Given, Programs, Segments, Trace};
+use crate::results::Made;
 use crate::{Context, bench, claims, crash, paper, programs, segments, tabs, trace, whom, words};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 

@@ -2,13 +2,13 @@
 //! the story of a call.
 
 use crate::bars::{self, Bar, Group};
-use crate::document::{Figure, Paper, Story};
+use crate::results::{Chart, Document, Figure, Story};
 use crate::{choice, claims, compared, features, plot, tabs, timeline};
 use maud::{Markup, html};
 use std::fmt::Write;
 
 /// A section for a paper; `id` distinguishes the papers of a page.
-pub(crate) fn of(id: &str, paper: &Paper) -> Markup {
+pub(crate) fn of(id: &str, paper: &Document) -> Markup {
     let seed = paper.seed.map(|seed| seed.to_string());
     let disk = if paper.disk_says.is_empty() { &paper.disk } else { &paper.disk_says };
     let facts = [("disk", Some(disk)), ("seed", seed.as_ref())];
@@ -56,9 +56,9 @@ pub(crate) fn of(id: &str, paper: &Paper) -> Markup {
 
 fn drawn(figure: &Figure) -> Markup {
     let caption = html! { strong { (figure.title) } };
-    match figure.kind.as_str() {
-        "line" => html! { figure.wide { figcaption { (caption) } (plot::lines(figure)) } },
-        _ => {
+    match figure.kind {
+        Chart::Line => html! { figure.wide { figcaption { (caption) } (plot::lines(figure)) } },
+        Chart::Bar => {
             let axis = plot::labelled(&figure.y.label, &figure.y.unit);
             let caption = html! { (caption) @if !axis.is_empty() { " " small { (axis) } } };
             html! { figure { (bars::of(caption, &groups(figure))) } }
@@ -80,7 +80,7 @@ fn groups(figure: &Figure) -> Vec<Group> {
     }
     let colours = crate::colour::of(figure.series.iter().map(|series| series.name.as_str()));
     let group = |(category, name): (usize, &String)| {
-        let bar = |(at, series): (usize, &crate::document::Series)| Bar {
+        let bar = |(at, series): (usize, &crate::results::Series)| Bar {
             label: series.name.clone(),
             value: value(at, category),
             says: None,

@@ -3,8 +3,8 @@
 //! The picture has no text and is stretched to the available width; its strokes are not. Numbers and labels are text of
 //! the page around it, so they have the same size on every screen.
 
-use crate::document::{Figure, Series};
 use crate::number::{fixed, short, ticks};
+use crate::results::{Figure, Series};
 use maud::{Markup, html};
 use std::fmt::Write;
 
@@ -85,7 +85,7 @@ pub(crate) fn labelled(label: &str, unit: &str) -> String {
 
 /// A line chart: one line for each series, distinguished by colour and by stroke.
 pub(crate) fn lines(figure: &Figure) -> Markup {
-    let known = |series: &Series| series.points.iter().filter_map(|(x, y)| Some(((*x)?, (*y)?))).collect::<Vec<_>>();
+    let known = |series: &Series| series.points.iter().copied().filter(is_known).collect::<Vec<_>>();
     let all: Vec<_> = figure.series.iter().flat_map(known).collect();
     let x = Axis::around(labelled(&figure.x.label, &figure.x.unit), all.iter().map(|point| point.0));
     let y = Axis::around(labelled(&figure.y.label, &figure.y.unit), all.iter().map(|point| point.1));
@@ -119,15 +119,20 @@ pub(crate) fn lines(figure: &Figure) -> Markup {
     }
 }
 
+fn is_known((x, y): &(f64, f64)) -> bool {
+    !x.is_nan() && !y.is_nan()
+}
+
 /// The line and the points of a series; a missing point breaks the line.
 fn paths(series: &Series, x: &Axis, y: &Axis) -> (String, String) {
     let (mut line, mut dots) = (String::new(), String::new());
     let mut goes_on = false;
     for point in &series.points {
-        let (Some(at), Some(value)) = *point else {
+        if !is_known(point) {
             goes_on = false;
             continue;
-        };
+        }
+        let (at, value) = *point;
         let (left, top) = (x.place(at) * WIDTH, (1.0 - y.place(value)) * HEIGHT);
         // Writing to a String does not fail.
         let _ = write!(line, "{}{left:.1} {top:.1}", if goes_on { 'L' } else { 'M' });
@@ -144,8 +149,7 @@ mod tests {
     #[test]
     fn a_line_has_a_gap_where_a_point_is_missing() {
         let axis = Axis { label: String::new(), low: 0.0, high: 10.0 };
-        let points =
-            vec![(Some(0.0), Some(0.0)), (Some(5.0), None), (Some(10.0), Some(10.0)), (Some(1e308), Some(-1e308))];
+        let points = vec![(0.0, 0.0), (5.0, f64::NAN), (10.0, 10.0), (1e308, -1e308)];
         let (line, dots) = paths(&Series { points, ..Series::default() }, &axis, &axis);
         assert_eq!(line, "M0.0 500.0M1000.0 0.0L1000.0 500.0");
         assert_eq!(dots.matches("h0").count(), 3);

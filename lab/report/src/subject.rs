@@ -7,7 +7,8 @@
 //!     of what is written for an operation.
 
 use crate::bench::{self, Runs};
-use crate::document::{Document, Given, Promises, Row};
+use crate::document::{Document, Given, Row};
+use crate::results::Promises;
 use std::collections::BTreeMap;
 
 /// A scheme with its promises.

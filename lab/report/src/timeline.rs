@@ -6,9 +6,9 @@
 //!     colours.
 
 use crate::bars::{Bar, Group, of};
-use crate::document::Timeline;
 use crate::number::{fixed, short};
 use crate::plot::{Axis, HEIGHT, WIDTH, frame};
+use crate::results::Timeline;
 use maud::{Markup, html};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -50,8 +50,8 @@ pub(crate) fn all(timelines: &[Timeline]) -> Markup {
 
 fn one(timeline: &Timeline) -> Markup {
     let seconds = Axis { label: "time, s".into(), low: 0.0, high: end(timeline).max(1e-3) };
-    let most = timeline.requests.iter().map(|request| request.cylinder).fold(timeline.cylinders, f64::max);
-    let cylinder = Axis { label: "cylinder".into(), low: 0.0, high: most.max(1.0) };
+    let most = timeline.requests.iter().map(|request| request.cylinder).fold(timeline.cylinders, u32::max);
+    let cylinder = Axis { label: "cylinder".into(), low: 0.0, high: f64::from(most.max(1)) };
     let marks = marks(timeline, &seconds, &cylinder);
     let drawn = marks.iter().map(BTreeMap::len).sum::<usize>();
     let requests = timeline.requests.len();
@@ -70,7 +70,7 @@ fn one(timeline: &Timeline) -> Markup {
         figure.timeline {
             figcaption { strong { (title) } " " small { (timeline.workload) @if !timeline.workload.is_empty() { ": " } (says) } }
             (frame(&seconds, &cylinder, title, &says, picture))
-            ul.lanes style=(format!("--label:{}ch", fixed(most, 0).len())) {
+            ul.lanes style=(format!("--label:{}ch", fixed(most.into(), 0).len())) {
                 @for (kind, name) in KINDS.iter().enumerate().filter(|(kind, _)| !marks[*kind].is_empty()) {
                     (lane(timeline, kind, name, &seconds))
                 }
@@ -122,7 +122,7 @@ fn marks(timeline: &Timeline, x: &Axis, y: &Axis) -> Marks {
         let mut marks = vec![BTreeMap::new(); KINDS.len()];
         for request in &timeline.requests {
             let left = (x.place(request.at_ms / 1e3) * WIDTH).round() as u32;
-            let top = ((1.0 - y.place(request.cylinder)) * HEIGHT).round() as u32;
+            let top = ((1.0 - y.place(request.cylinder.into())) * HEIGHT).round() as u32;
             marks[kind(&request.kind)].entry((left / size, top / size)).or_insert((left, top));
         }
         marks
@@ -149,16 +149,17 @@ fn path(marks: &BTreeMap<(u32, u32), (u32, u32)>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::document::Request;
+    use crate::results::Dot;
 
     fn timeline(requests: usize) -> Timeline {
-        let request = |at: usize| Request {
+        let request = |at: usize| Dot {
             at_ms: at as f64,
             service_ms: 1.0,
-            cylinder: (at * 7919 % 2000) as f64,
+            cylinder: (at * 7919 % 2000) as u32,
             kind: KINDS[at % KINDS.len()].into(),
+            write: true,
         };
-        Timeline { cylinders: 2000.0, requests: (0..requests).map(request).collect(), ..Timeline::default() }
+        Timeline { cylinders: 2000, requests: (0..requests).map(request).collect(), ..Timeline::default() }
     }
 
     #[test]

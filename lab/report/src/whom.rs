@@ -6,8 +6,9 @@
 //!     here.
 //! W2. What the documents do not have is not guessed: the command that makes it is named.
 
-use crate::document::{Document, Given, Promises};
+use crate::document::{Document, Given};
 use crate::number::{bytes, fixed, share};
+use crate::results::Promises;
 use crate::subject::{OnDisk, Subject, on_disks, subjects};
 use crate::words::word as explained;
 use crate::{map, tabs};

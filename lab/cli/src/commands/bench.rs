@@ -5,7 +5,7 @@ use crate::bench::bed::Bed;
 use crate::bench::job::{Job, MachineOf};
 use crate::bench::medians::{Median, medians};
 use crate::layout::{self, LayoutArg};
-use crate::made::{LeftOut, Made, Told};
+use crate::made::{self, Told};
 use crate::mount_options;
 use crate::out::{Out, Outcome, Status, print, say, usage};
 use crate::scheme_set::SchemeSet;
@@ -13,7 +13,8 @@ use crate::sweep::{self, Done, Kind, UnitThere, parameters};
 use crate::{size, text};
 use indicatif::ProgressBar;
 use ordo_cli::fresh::{NewSize, NotHere};
-use ordo_papers::Promised;
+use ordo_papers::promised;
+use ordo_report::results::LeftOut;
 use ordo_workload::{Params, Row};
 use ordofs::MountOptions;
 use serde_json::Value;
@@ -237,14 +238,14 @@ impl Whole for Benches {
 /// The rows as a document.
 fn told<'a>(args: &Args, jobs: &[Job], rows: &'a [Row], left_out: &[LeftOut]) -> Vec<Told<'a, Row>> {
     let made = match args.disk {
-        Bed::Sim(_) => Made::in_virtual_time(),
-        _ => Made::here_and_now(),
+        Bed::Sim(_) => made::in_virtual_time(),
+        _ => made::here_and_now(),
     };
-    let promised = |row: &Row| {
+    let by_row = |row: &Row| {
         let job = jobs.iter().find(|job| job.options.scheme.as_deref() == Some(&row.scheme))?;
-        Promised::of_scheme(&row.scheme, &job.options.settings)
+        promised::of_scheme(&row.scheme, &job.options.settings)
     };
-    Told::of_rows(rows, made, args.disk.says(), left_out, promised)
+    Told::of_rows(rows, made, args.disk.says(), left_out, by_row)
 }
 
 /// The first of several jobs that differ only in their schemes.

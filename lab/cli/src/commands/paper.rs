@@ -5,15 +5,15 @@ mod features;
 use crate::bench::bed::drive_says;
 use crate::commands::merge::Whole;
 use crate::commands::trace::a_create;
-use crate::made::{Made, Told};
+use crate::made::{self, Told};
 use crate::out::{Out, Outcome, Status, print, usage};
 use crate::sweep::{self, Done, Kind, UnitThere, parameters};
 use crate::text;
 use indicatif::{ProgressBar, ProgressStyle};
-use ordo_papers::paper::document::{Figure, Story, Table, Verdict};
 use ordo_papers::paper::{
     Document, FEATURES, PAPERS, Paper, features_alone, judge_crashes_of_aj, judge_features, run as run_paper, systems,
 };
+use ordo_report::results::{Figure, Story, Table, Verdict};
 use serde_json::Value;
 use std::io::IsTerminal;
 
@@ -59,7 +59,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
         (all, true) => print(|out| out.json(&all.iter().map(told).collect::<Vec<_>>()))?,
         (all, false) => print(|out| out.bytes(all.iter().map(shown).collect::<Vec<_>>().join("\n").as_bytes()))?,
     }
-    let broken = documents.iter().flat_map(|document| &document.claims).any(|claim| claim.tested && !claim.holds);
+    let broken = documents.iter().flat_map(|document| &document.claims).any(|claim| claim.tested && !claim.is_held());
     Ok(if broken && !args.json { Status(1) } else { Status::DONE })
 }
 
@@ -98,7 +98,7 @@ impl Whole for Papers {
 
 /// A document, with how it was made, and what its drive is.
 fn told(document: &Document) -> Told<'_, Document> {
-    let made = Some(Made::in_virtual_time());
+    let made = Some(made::in_virtual_time());
     Told { document, made, disk_says: drive_says(&document.disk), promises: None, left_out: Vec::new() }
 }
 
@@ -217,10 +217,10 @@ fn shown_claims(claims: &[Verdict]) -> String {
         return String::new();
     }
     let tested = claims.iter().filter(|claim| claim.tested).count();
-    let held = claims.iter().filter(|claim| claim.tested && claim.holds).count();
+    let held = claims.iter().filter(|claim| claim.is_held()).count();
     let mut text = format!("\nClaims: {} in all, {tested} measured, {held} hold\n", claims.len());
     for claim in claims {
-        let mark = match (claim.tested, claim.holds) {
+        let mark = match (claim.tested, claim.is_held()) {
             (false, _) => ".",
             (true, true) => "+",
             (true, false) => "-",

@@ -1,6 +1,6 @@
 //! `ordo report`
 
-use crate::made::{Made, Told, date, no_later};
+use crate::made::{self, Told, date, no_later};
 use crate::out::{Outcome, Status, print, usage};
 use anyhow::Context;
 use ordo_cli::SegmentMap;
@@ -63,7 +63,7 @@ fn aged_log() -> anyhow::Result<Source> {
     let maps = maps.map(|(name, segments)| SegmentMap::new(name.to_owned(), &segments));
     let told = maps.each_ref().map(|document| Told {
         document,
-        made: Some(Made::in_virtual_time()),
+        made: Some(made::in_virtual_time()),
         disk_says: None,
         promises: None,
         left_out: Vec::new(),

@@ -1,12 +1,12 @@
 //! `ordo-lab tour`: what the laboratory adds to `ordo demo`, which runs it and gives it its own results.
 
-use crate::made::LeftOut;
 use crate::out::{Outcome, Status, print};
 use crate::text;
 use crate::tour::page::{self, Results};
 use crate::tour::{Amount, Told, compared, cut};
 use anyhow::Context;
 use ordo_crash::Report;
+use ordo_report::results::LeftOut;
 use ordo_workload::Row;
 use serde::Serialize;
 use std::path::PathBuf;

@@ -3,8 +3,8 @@
 use super::Amount;
 use crate::bench::bed::Bed;
 use crate::bench::job::{Job, MachineOf};
-use crate::made::LeftOut;
 use ordo_cli::fresh::{NewSize, NotHere};
+use ordo_report::results::LeftOut;
 use ordo_workload::{Params, Row};
 use ordofs::MountOptions;
 

@@ -3,11 +3,12 @@
 
 use super::{Amount, Told as Tour, compared, cut};
 use crate::bench::bed::drive_says;
-use crate::made::{LeftOut, Made, Told};
+use crate::made::{self, Told};
 use crate::size;
 use ordo_crash::Report;
-use ordo_papers::Promised;
+use ordo_papers::promised;
 use ordo_report::Source;
+use ordo_report::results::{LeftOut, Promises};
 use ordo_workload::Row;
 use ordofs::schemes::Settings;
 
@@ -32,8 +33,8 @@ pub(crate) fn of(results: &Results<'_>, amount: &Amount) -> anyhow::Result<Strin
     Ok(ordo_report::page(&sources)?)
 }
 
-fn promised(scheme: &str) -> Option<Promised> {
-    Promised::of_scheme(scheme, &Settings::default())
+fn promised_by(scheme: &str) -> Option<Promises> {
+    promised::of_scheme(scheme, &Settings::default())
 }
 
 fn work(results: &Results<'_>) -> anyhow::Result<String> {
@@ -44,10 +45,10 @@ fn work(results: &Results<'_>) -> anyhow::Result<String> {
     let rows: Vec<Row> = results.told.legs.iter().flat_map(|leg| leg.rows(disk)).collect();
     let told = Told::of_rows(
         &rows,
-        Made::here_and_now().by(results.told.command.iter().map(String::as_str)),
+        made::by(made::here_and_now(), results.told.command.iter().map(String::as_str)),
         Some(says.to_owned()),
         &[],
-        |row| promised(&row.scheme),
+        |row| promised_by(&row.scheme),
     );
     Ok(serde_json::to_string(&told)?)
 }
@@ -65,9 +66,9 @@ fn cut_told<'a>(report: &'a Report, amount: &Amount, says: &str) -> Told<'a, Rep
     let rules = without.iter().flat_map(|rule| ["--without", rule]);
     Told {
         document: report,
-        made: Some(Made::in_virtual_time().by(words.into_iter().chain(rules).chain(["--json"]))),
+        made: Some(made::by(made::in_virtual_time(), words.into_iter().chain(rules).chain(["--json"]))),
         disk_says: Some(says.to_owned()),
-        promises: promised(scheme),
+        promises: promised_by(scheme),
         left_out: Vec::new(),
     }
 }
@@ -82,8 +83,8 @@ fn drive(results: &Results<'_>, amount: &Amount) -> anyhow::Result<String> {
         words.extend(["--param", amount.params]);
     }
     words.push("--json");
-    let made = Made::in_virtual_time().by(words);
+    let made = made::by(made::in_virtual_time(), words);
     let says = drive_says(compared::DRIVE);
-    let told = Told::of_rows(results.compared, made, says, results.left_out, |row| promised(&row.scheme));
+    let told = Told::of_rows(results.compared, made, says, results.left_out, |row| promised_by(&row.scheme));
     Ok(serde_json::to_string(&told)?)
 }

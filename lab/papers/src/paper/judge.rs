@@ -9,7 +9,7 @@
 //! J4. What was not measured is not tested; nothing is taken for true because the code was written that way.
 
 use super::claims::Claim;
-use super::document::Verdict;
+use ordo_report::results::Verdict;
 
 /// Tolerance for a printed number (J2).
 const TOLERANCE: f64 = 0.20;
@@ -38,7 +38,7 @@ impl Judged {
     pub(crate) fn verdict(self, claim: &Claim) -> Verdict {
         let Judged { holds, expected, ours, why } = self;
         let (id, place, statement) = (claim.id.clone(), claim.place.clone(), claim.statement.clone());
-        Verdict { id, place, statement, tested: true, holds, expected, ours, why }
+        Verdict { id, place, statement, tested: true, holds: Some(holds), expected, ours, why }
     }
 }
 
@@ -49,7 +49,7 @@ pub(crate) fn untested(claim: &Claim, why: impl Into<String>) -> Verdict {
         place: claim.place.clone(),
         statement: claim.statement.clone(),
         tested: false,
-        holds: false,
+        holds: Some(false),
         expected: String::new(),
         ours: String::new(),
         why: why.into(),

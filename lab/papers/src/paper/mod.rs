@@ -2,7 +2,6 @@
 
 mod aj;
 mod claims;
-pub mod document;
 pub mod features;
 mod jsu2000;
 mod judge;
@@ -14,7 +13,7 @@ mod recovery;
 mod write_cost;
 
 pub use claims::{Claim, claims_of};
-pub use document::Document;
+pub use ordo_report::results::Document;
 pub use parallel::run_all;
 
 use crate::error::{LabError, Result};

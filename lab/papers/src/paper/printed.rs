@@ -1,6 +1,6 @@
 //! The papers' printed tables as data: lines of comma-separated fields, the first line naming the fields.
 
-use super::document::Column;
+use ordo_report::results::Column;
 
 /// The lines of a table as fields, without the first.
 pub(super) fn lines(text: &str) -> impl Iterator<Item = Vec<&str>> {

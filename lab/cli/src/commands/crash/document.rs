@@ -1,8 +1,7 @@
 //! The result of an exploration as JSON.
 
-use crate::made::Made;
 use ordo_crash::Report;
-use ordo_papers::Promised;
+use ordo_report::results::{Made, Promises};
 use serde::{Deserialize, Serialize};
 
 /// A report, with the amount of work and the speed.
@@ -22,7 +21,7 @@ pub(super) struct Document {
     pub(super) disk_says: Option<String>,
     /// What the scheme promises.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) promises: Option<Promised>,
+    pub(super) promises: Option<Promises>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) made: Option<Made>,
 }

@@ -4,11 +4,11 @@ use super::document::Document;
 use super::scripts::Work;
 use super::settings::Set;
 use super::{Args, bar, disks, explorer_error, show, status};
-use crate::made::Made;
+use crate::made;
 use crate::out::{Outcome, print};
 use crate::sweep::shard;
 use ordo_crash::{Counters, Device, Error, Id, Report, Violation, explore_on, shrink, sweep};
-use ordo_papers::Promised;
+use ordo_papers::promised;
 use ordo_workload::script::Script;
 use ordofs::rt::Rt;
 use std::collections::BTreeSet;
@@ -35,8 +35,8 @@ pub(super) fn run(args: &Args) -> Outcome {
         scripts,
         shards: vec![shard::name(args.sweep.shard)],
         disk_says: if let [one] = devices[..] { Some(one.says.to_owned()) } else { None },
-        promises: Some(Promised::of(&promises)),
-        made: Some(Made::in_virtual_time()),
+        promises: Some(promised::of(&promises)),
+        made: Some(made::in_virtual_time()),
     };
     print(|out| if args.json { out.json(&document) } else { show::report(out, &document) })?;
     Ok(status(shown))

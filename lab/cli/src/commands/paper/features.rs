@@ -55,7 +55,7 @@ fn found_of(subjects: Vec<(String, Plan)>, progress: &(dyn Fn(usize, usize) + Sy
         };
         let by_mount = plan.promises()?.mount_at_once;
         let recovery = Recovery::of(yes(Question::AsItIs), yes(Question::Recovers), by_mount);
-        systems.push(System { name: name.clone(), scheme: said(plan), recovery, answers });
+        systems.push(System { name: name.clone(), scheme: said(plan), recovery: recovery.name().to_owned(), answers });
     }
     Ok(Features {
         title: "Features, found by power cuts".to_owned(),
@@ -129,7 +129,7 @@ pub(super) fn shown(features: &Features) -> String {
             (true, states) => format!("yes ({states})"),
             (false, states) => format!("no ({} of {states})", answer.against),
         });
-        let recovery = system.recovery.says().to_owned();
+        let recovery = features::in_words(&system.recovery).to_owned();
         rows.push([system.name.clone(), recovery].into_iter().chain(cells).collect());
     }
     let mut text =

@@ -13,7 +13,7 @@ mod svg;
 mod text;
 
 use crate::layout::LayoutArg;
-use crate::made::{Made, Told};
+use crate::made::{self, Told};
 use crate::out::{Outcome, Status, print};
 use anyhow::Context;
 use ordo_crash::Device;
@@ -123,7 +123,7 @@ fn explain(args: &Args) -> Outcome {
     }
     let disk_says = Device::by_name(&args.disk).map(|device| device.says.to_owned());
     let told =
-        Told { document: &trace, made: Some(Made::in_virtual_time()), disk_says, promises: None, left_out: Vec::new() };
+        Told { document: &trace, made: Some(made::in_virtual_time()), disk_says, promises: None, left_out: Vec::new() };
     print(|out| if args.json { out.json(&told) } else { out.bytes(text::of(&trace).as_bytes()) })?;
     Ok(Status(u8::from(trace.refused.is_some())))
 }

@@ -10,8 +10,8 @@ use super::experiments::{POINT_MB, Results, SHORT, TABLE2_MB, TIMERS_MS, Variant
 use super::tables::{bins, printed_bins};
 use super::thresholds::Thresholds;
 use crate::paper::claims::{Claim, claims_of};
-use crate::paper::document::Verdict;
 use crate::paper::judge::{Judged, comparable, each, not_judged, number, order, short, untested};
+use ordo_report::results::Verdict;
 use ordo_sim::{Mode, Outcome, System};
 
 const EXT3: System = System::Ext3(Mode::Ordered);

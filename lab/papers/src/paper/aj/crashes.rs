@@ -2,9 +2,9 @@
 
 use crate::paper::SetUp;
 use crate::paper::claims::{Claim, claims_of};
-use crate::paper::document::Document;
 use crate::paper::features::Features;
 use crate::paper::judge::Judged;
+use ordo_report::results::Document;
 use ordofs::schemes::Settings;
 
 const MODES: [(&str, &str); 3] =

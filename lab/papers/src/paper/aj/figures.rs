@@ -2,7 +2,7 @@
 //! numbers.
 
 use super::experiments::{Results, sizes};
-use crate::paper::document::{Axis, Chart, Figure, Series};
+use ordo_report::results::{Axis, Chart, Figure, Series};
 use ordo_sim::System;
 
 const FIGURES: [(&str, &str); 6] = [

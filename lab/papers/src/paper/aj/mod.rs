@@ -14,8 +14,8 @@ mod thresholds;
 
 pub(super) use crashes::{judge, set_ups};
 
-use super::document::Document;
 use crate::error::Result;
+use ordo_report::results::Document;
 
 /// The seed of the traces.
 const SEED: u64 = 1;
@@ -32,7 +32,7 @@ pub(super) fn run(progress: &(dyn Fn(usize, usize) + Sync)) -> Result<Document> 
         title: "Not Just a Log: Activate Your File System Journaling".to_owned(),
         reference: "the print names neither authors nor year; its newest reference is of 2008".to_owned(),
         disk: "quantum_atlas_10k".to_owned(),
-        seed: SEED,
+        seed: Some(SEED),
         notes: vec![
             "The paper's traces are not printed: ours are made from what it says of them, so only ratios can agree."
                 .to_owned(),

@@ -1,8 +1,8 @@
 //! Tables I and II, ours beside theirs, and the traces.
 
 use super::experiments::{POINT_MB, Results, TABLE2_MB};
-use crate::paper::document::{Table, TableRow};
 use crate::paper::printed::{columns, lines, numbers};
+use ordo_report::results::{Table, TableRow};
 use ordo_sim::{Mode, Setting, System, synth};
 
 const TABLE1: &str = include_str!("../../../data/aj_table1_config.csv");

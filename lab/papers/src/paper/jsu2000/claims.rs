@@ -10,8 +10,8 @@ use super::experiments::{Results, SDET_USERS, Sample, Step, Work};
 use super::systems::{ASYNC_JOURNALS, NO_RULE, eight};
 use super::tables::seconds;
 use crate::paper::claims::{Claim, claims_of};
-use crate::paper::document::Verdict;
 use crate::paper::judge::{Judged, comparable, each, not_judged, number, order, short, untested};
+use ordo_report::results::Verdict;
 
 /// Every claim, in the order of the file.
 pub(super) fn verdicts(results: &Results) -> Vec<Verdict> {

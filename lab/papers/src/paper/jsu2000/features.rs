@@ -7,10 +7,10 @@
 use super::systems::{SYSTEMS, eight};
 use crate::LogPlace;
 use crate::paper::claims::{Claim, claims_of};
-use crate::paper::document::Document;
 use crate::paper::features::{Features, Recovery};
 use crate::paper::judge::Judged;
 use crate::paper::{FEATURES, SetUp};
+use ordo_report::results::Document;
 
 /// The systems that can be checked: all of the paper's that we have.
 pub(in crate::paper) fn set_ups() -> Vec<SetUp> {
@@ -86,7 +86,7 @@ impl Wanted {
         Some(match self {
             Wanted::Yes(question) => (answer(question)?.yes, answer(question)?.witness.as_str()),
             Wanted::No(question) => (!answer(question)?.yes, answer(question)?.witness.as_str()),
-            Wanted::By(recovery) => (features.system(system)?.recovery == *recovery, ""),
+            Wanted::By(recovery) => (features.system(system)?.recovery == recovery.name(), ""),
         })
     }
 }

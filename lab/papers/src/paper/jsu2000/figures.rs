@@ -3,7 +3,7 @@
 use super::experiments::{CREATE_KIB, DELETE_KIB, Results, SDET_USERS, Sample, Step, Work};
 use super::systems::eight;
 use super::tables::seconds;
-use crate::paper::document::{Axis, Chart, Figure, Series};
+use ordo_report::results::{Axis, Chart, Figure, Series};
 
 /// A line for each system that was run.
 fn lines(

@@ -13,10 +13,10 @@ mod tables;
 #[cfg(test)]
 mod tests;
 
-use super::document::Document;
 use crate::Machine;
 use crate::error::Result;
 pub(super) use features::{document as features_alone, judge, set_ups};
+use ordo_report::results::Document;
 use systems::SYSTEMS;
 
 /// The first seed.
@@ -50,7 +50,7 @@ pub(super) fn run(progress: &(dyn Fn(usize, usize) + Sync)) -> Result<Document> 
         title: "Journaling versus Soft Updates: Asynchronous Meta-data Protection in File Systems".to_owned(),
         reference: "M. Seltzer, G. Ganger, M. K. McKusick, K. Smith, C. Soules, C. Stein, USENIX 2000".to_owned(),
         disk: machine.drive.clone(),
-        seed: SEED,
+        seed: Some(SEED),
         notes,
         tables: tables::tables(&results),
         figures: figures::figures(&results),

@@ -3,8 +3,8 @@
 use super::experiments::{Results, Work};
 use super::systems::SYSTEMS;
 use crate::LogPlace;
-use crate::paper::document::{Table, TableRow};
 use crate::paper::printed::{columns, lines, numbers};
+use ordo_report::results::{Table, TableRow};
 
 const TABLE1: &str = include_str!("../../../data/jsu2000_table1_configs.csv");
 const TABLE2: &str = include_str!("../../../data/jsu2000_table2_features.csv");

@@ -5,9 +5,9 @@
 use super::aging;
 use super::systems::SPRITE_DRIVE;
 use crate::Machine;
-use crate::paper::document::TableRow;
 use crate::paper::printed::{lines, numbers};
 use ordo_drive::{DiskProfile, Kind, Profile};
+use ordo_report::results::TableRow;
 
 const TABLE1: &str = include_str!("../../../data/lvc1995_table1_testbed.csv");
 const TABLE5: &str = include_str!("../../../data/lvc1995_table5_frag_testbed.csv");

@@ -7,8 +7,8 @@
 
 use super::experiments::{FULL, Results, Work};
 use super::systems::{BEYOND, Disk, System};
-use crate::paper::document::{Choice, Chosen, Way};
 use crate::promised::cost_of_crash;
+use ordo_report::results::{Choice, Chosen, Way};
 use ordofs::schemes::{self, Settings};
 
 /// Within so much of the fastest is as fast.

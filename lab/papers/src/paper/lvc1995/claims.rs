@@ -19,8 +19,8 @@ use super::experiments::{FULL, KIB, Phase, REPEATED, Results, Work};
 use super::model;
 use super::systems::{M1R2, M8R0, M8R2, SPRITE, SUN, THREE};
 use crate::paper::claims::{Claim, claims_of};
-use crate::paper::document::Verdict;
 use crate::paper::judge::{Judged, comparable, each, not_judged, number, order, short, untested};
+use ordo_report::results::Verdict;
 use ordofs::Placement;
 
 /// MB/s of the disks (Table 2).

@@ -3,7 +3,7 @@
 use super::aging::{self, AGES, Aged, DATES};
 use super::experiments::{BEYOND_KIB, FULL, KIB, Phase, Results, Work};
 use super::systems::{BEYOND, Disk, LFS, M8R0, System, THREE, VALIDATED};
-use crate::paper::document::{Axis, Chart, Figure, Series};
+use ordo_report::results::{Axis, Chart, Figure, Series};
 
 type Number = fn(&Phase) -> f64;
 

@@ -16,8 +16,8 @@ mod tables;
 #[cfg(test)]
 mod tests;
 
-use super::document::Document;
 use crate::error::Result;
+use ordo_report::results::Document;
 
 /// The first seed.
 const SEED: u64 = 1;
@@ -40,7 +40,7 @@ pub(super) fn run(progress: &(dyn Fn(usize, usize) + Sync)) -> Result<Document> 
         reference: "M. Seltzer, K. Smith, H. Balakrishnan, J. Chang, S. McMains, V. Padmanabhan, USENIX 1995"
             .to_owned(),
         disk: crate::Machine::of_1995().drive,
-        seed: SEED,
+        seed: Some(SEED),
         notes: vec![
             "The figures' own numbers were never printed; those shown are ours.".to_owned(),
             "The use that aged the volumes of section 5 is simulated.".to_owned(),

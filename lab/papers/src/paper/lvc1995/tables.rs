@@ -5,8 +5,8 @@ use super::beds;
 use super::experiments::{BEYOND_KIB, FULL, GROUPS, Results, VARIED_KIB, Work};
 use super::model;
 use super::systems::{BEYOND, Disk, LFS, M8R0, VALIDATED, VARIED};
-use crate::paper::document::{Table, TableRow};
 use crate::paper::printed::{columns, lines, numbers};
+use ordo_report::results::{Table, TableRow};
 use ordofs::Part;
 use std::collections::BTreeMap;
 

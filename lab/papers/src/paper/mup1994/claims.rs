@@ -4,8 +4,8 @@
 use super::experiments::{FIVE, Key, Results, SDET_USERS, Sample, THROUGHPUT_USERS};
 use super::tables::{PHASES, andrew_phase, andrew_system};
 use crate::paper::claims::{Claim, claims_of};
-use crate::paper::document::Verdict;
 use crate::paper::judge::{Judged, not_judged, number, order, short, untested};
+use ordo_report::results::Verdict;
 
 /// Every claim, in the order of the file.
 pub(super) fn verdicts(results: &Results) -> Vec<Verdict> {

@@ -8,10 +8,10 @@ use ordofs::schemes::Settings;
 
 use super::timelines;
 use crate::error::Result;
-use crate::paper::document::Timeline;
 use crate::paper::parallel;
 use crate::prepared::Preparation;
 use crate::{Machine, Outcome, Run, Start};
+use ordo_report::results::Timeline;
 
 /// Runs of what a claim gives a deviation of: copies and removals under the systems that it names, and Sdet (there the
 /// paper says three).

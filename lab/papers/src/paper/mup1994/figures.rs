@@ -2,7 +2,7 @@
 
 use super::experiments::{FIVE, Results, SDET_USERS, Sample, THROUGHPUT_USERS};
 use super::tables::{andrew_system, printed};
-use crate::paper::document::{Axis, Chart, Figure, Series};
+use ordo_report::results::{Axis, Chart, Figure, Series};
 
 /// A bar for each system, in one series.
 fn bars(

@@ -9,9 +9,9 @@ mod figures;
 mod tables;
 mod timelines;
 
-use super::document::Document;
 use crate::Machine;
 use crate::error::Result;
+use ordo_report::results::Document;
 
 /// The first seed.
 const SEED: u64 = 1;
@@ -33,7 +33,7 @@ pub(super) fn run(progress: &(dyn Fn(usize, usize) + Sync)) -> Result<Document> 
         title: "Metadata Update Performance in File Systems".to_owned(),
         reference: "G. R. Ganger, Y. N. Patt, OSDI 1994".to_owned(),
         disk: machine.drive.clone(),
-        seed: SEED,
+        seed: Some(SEED),
         notes: vec![
             format!(
                 "Of four users who copy or remove under the systems of section 5, and of Sdet, each number is the mean \

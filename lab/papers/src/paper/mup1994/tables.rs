@@ -1,8 +1,8 @@
 //! Tables 1 to 3, ours beside the printed ones.
 
 use super::experiments::{Results, Sample};
-use crate::paper::document::{Table, TableRow};
 use crate::paper::printed::{columns, lines, numbers};
+use ordo_report::results::{Table, TableRow};
 
 const NAMES: [(&str, &str); 5] = [
     ("Conventional", "conventional"),

@@ -7,7 +7,7 @@ use ordofs::rt::Time;
 use super::experiments::{FIVE, Results, system};
 use super::tables::printed;
 use crate::Outcome;
-use crate::paper::document::{Dot, Timeline};
+use ordo_report::results::{Dot, Timeline};
 
 /// In the order of the paper.
 pub(super) fn timelines(results: &mut Results) -> Vec<Timeline> {

@@ -13,10 +13,10 @@ use std::time::Duration;
 
 use self::case::{Case, Took};
 use super::Paper;
-use super::document::{Axis, Chart, Document, Figure, Series};
 use super::parallel::run_all;
 use crate::Machine;
 use crate::error::Result;
+use ordo_report::results::{Axis, Chart, Document, Figure, Series};
 
 /// The seed of all runs.
 const SEED: u64 = 1;
@@ -76,7 +76,7 @@ pub(super) fn run(progress: &(dyn Fn(usize, usize) + Sync)) -> Result<Document> 
         title: "Recovery after a power cut".to_owned(),
         reference: "no paper; the machine is that of Seltzer and others (USENIX 2000)".to_owned(),
         disk: machine.drive.clone(),
-        seed: SEED,
+        seed: Some(SEED),
         notes: vec![
             "Virtual seconds of the drive; computing takes none. A volume holds two files of 8 KiB for each MiB."
                 .to_owned(),

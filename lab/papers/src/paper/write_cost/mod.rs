@@ -19,9 +19,9 @@ use ordofs::{MountOptions, Mounted, NewLog, locate_on};
 
 use self::plug::{Method, Simulated};
 use super::Paper;
-use super::document::{Axis, Chart, Column, Document, Figure, Series, Table, TableRow};
 use super::parallel::run_all;
 use crate::error::{LabError, Result};
+use ordo_report::results::{Axis, Chart, Column, Document, Figure, Series, Table, TableRow};
 
 /// The seed of all runs.
 const SEED: u64 = 1;
@@ -190,7 +190,7 @@ pub(super) fn run(progress: &(dyn Fn(usize, usize) + Sync)) -> Result<Document> 
         paper: WRITE_COST.key.to_owned(),
         title: "The write cost of a log, by the use of its disk".to_owned(),
         reference: "Rosenblum, Ousterhout (TOCS 1992), sections 3.4 to 3.6; Matthews and others (SOSP 1997)".to_owned(),
-        seed: SEED,
+        seed: Some(SEED),
         notes: vec![
             format!(
                 "A volume of {} MiB in memory, {} KiB a segment, files of {} KiB, overwritten one every {} ms; {BEFORE} times \

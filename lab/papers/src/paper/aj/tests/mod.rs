@@ -4,8 +4,8 @@ use super::experiments::Results;
 use super::thresholds::{self, Thresholds};
 use super::{claims, crashes, figures, tables};
 use crate::paper::claims::claims_of;
-use crate::paper::document::Document;
 use crate::paper::features::{Answer, Asked, Features, Recovery, System};
+use ordo_report::results::Document;
 
 #[test]
 fn without_a_run_no_claim_about_one_is_judged() {
@@ -29,7 +29,7 @@ fn the_thresholds_of_the_learning_are_found_from_outside() {
 fn every_row_has_a_number_or_none_for_each_column() {
     let tables = tables::tables(&Results::default());
     for table in &tables {
-        let wide = |row: &crate::paper::document::TableRow| {
+        let wide = |row: &ordo_report::results::TableRow| {
             row.ours.len() == table.columns.len() && row.theirs.len() == table.columns.len()
         };
         assert!(table.rows.iter().all(wide), "{}", table.id);
@@ -47,7 +47,7 @@ fn claims_about_crashes_are_judged_by_what_power_cuts_show() {
     let system = |name: &str, data_first| System {
         name: name.to_owned(),
         scheme: String::new(),
-        recovery: Recovery::Replay,
+        recovery: Recovery::Replay.name().to_owned(),
         answers: [false, true, data_first, true].map(answer).to_vec(),
     };
     let judge = |writeback| {
@@ -58,7 +58,7 @@ fn claims_about_crashes_are_judged_by_what_power_cuts_show() {
         crashes::judge(&mut document, features);
         let of = |id: &str| document.claims.iter().find(|claim| claim.id == id).cloned().unwrap();
         ["aj.s2.mode_safety", "aj.s2.no_durability", "aj.s2.atomic", "aj.s2.redo_only_committed"]
-            .map(|id| (of(id).tested, of(id).holds))
+            .map(|id| (of(id).tested, of(id).is_held()))
     };
     assert_eq!(judge(false), [(true, true); 4]);
     assert_eq!(judge(true)[0], (true, false), "writeback that shows no stale data is not what the paper says");

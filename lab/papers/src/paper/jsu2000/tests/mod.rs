@@ -170,7 +170,8 @@ fn table(seed: Option<u64>) -> Results {
 /// The claims that were tested, and those of them that hold.
 fn judged(results: &Results) -> (BTreeSet<String>, BTreeSet<String>) {
     let ids = |holds: bool| {
-        let verdicts = verdicts(results).into_iter().filter(move |verdict| verdict.tested && (verdict.holds || !holds));
+        let verdicts =
+            verdicts(results).into_iter().filter(move |verdict| verdict.tested && (verdict.is_held() || !holds));
         verdicts.map(|verdict| verdict.id.strip_prefix("jsu2000.").unwrap().to_owned()).collect::<BTreeSet<_>>()
     };
     (ids(false), ids(true))
