@@ -2,27 +2,20 @@
 //!
 //! The paper does not give cp's transfer size. 8 KB is a block of its file system, and BSD's cp used it.
 
-use crate::error::{Result, WorkloadError, at};
+use crate::error::{Result, at};
 use crate::meter::{Meter, Phase, PhaseResult};
 use crate::paths::Session;
 use crate::program::Program;
-use crate::registry::{Parameter, Values};
 use crate::tree::Tree;
 use crate::unix::{Costs, Unix};
 use ordo_vfs::FileSystem;
 
-/// Its parameters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CopyTree {
-    /// The tree that is copied.
-    pub tree: Tree,
-    /// Bytes of one read or write, 1 to 2^30.
-    pub transfer: u64,
-}
-
-impl Default for CopyTree {
-    fn default() -> CopyTree {
-        CopyTree { tree: Tree::default(), transfer: 8192 }
+table! {
+    /// Its parameters.
+    pub struct CopyTree {
+        /// The tree that is copied.
+        ..tree: Tree;
+        transfer: u64 = 8192, "bytes of one read or write";
     }
 }
 
@@ -30,20 +23,8 @@ impl Program for CopyTree {
     const NAME: &'static str = "copy-tree";
     const WHAT: &'static str = "a tree of files copied";
 
-    fn parameters() -> Vec<Parameter> {
-        let mut parameters = Tree::parameters();
-        parameters.push(Parameter::new("transfer", CopyTree::default().transfer, "bytes of one read or write"));
-        parameters
-    }
-
-    fn new(values: &Values) -> CopyTree {
-        CopyTree { tree: Tree::new(values), transfer: values.get("transfer") }
-    }
-
     fn check(&self) -> Result<()> {
-        if !(1..=1 << 30).contains(&self.transfer) {
-            return Err(WorkloadError::Unusable { workload: Self::NAME, why: "transfer must be between 1 and 1G" });
-        }
+        Self::must((1..=1 << 30).contains(&self.transfer), "transfer must be between 1 and 1G")?;
         self.tree.check(Self::NAME)
     }
 

@@ -7,33 +7,18 @@ use crate::error::{Result, at};
 use crate::meter::{Meter, Phase, PhaseResult};
 use crate::paths::Session;
 use crate::program::Program;
-use crate::registry::{Parameter, Values};
 use ordo_vfs::{FileSystem, Name};
 
-/// Its parameters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CreateDelete {
-    /// Pairs of a create and a delete.
-    pub pairs: u64,
-}
-
-impl Default for CreateDelete {
-    fn default() -> CreateDelete {
-        CreateDelete { pairs: 50_000 }
+table! {
+    /// Its parameters.
+    pub struct CreateDelete {
+        pairs: u64 = 50_000, "pairs of a create and a delete";
     }
 }
 
 impl Program for CreateDelete {
     const NAME: &'static str = "create-delete";
     const WHAT: &'static str = "empty files made and removed, one at a time";
-
-    fn parameters() -> Vec<Parameter> {
-        vec![Parameter::new("pairs", CreateDelete::default().pairs, "pairs of a create and a delete")]
-    }
-
-    fn new(values: &Values) -> CreateDelete {
-        CreateDelete { pairs: values.get("pairs") }
-    }
 
     /// The unit is the pair.
     async fn work<F: FileSystem>(

@@ -8,37 +8,25 @@
 //!     pass that runs by itself goes the same way as one among all five.
 //! L2. Passes before `first` belong to the preparation, those after `last` are left out, as in `small-files`.
 
-use crate::error::{Result, WorkloadError, at};
+use crate::error::{Result, at};
 use crate::meter::{Meter, Phase, PhaseResult};
 use crate::paths::{Held, Session, join};
 use crate::program::Program;
-use crate::registry::{Parameter, Values};
 use crate::sequential::{LARGE, Transfers, new_large};
 use ordo_rt::Rng;
 use ordo_vfs::FileSystem;
 
-/// Its parameters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LargeFile {
-    /// Bytes of the file.
-    pub size: u64,
-    /// Bytes of one transfer, 1 to 2^30; a random one begins at a multiple of them.
-    pub unit: u64,
-    /// Bytes of a random pass, rounded up to units; 0 means all of the file, which is also the most.
-    pub random: u64,
-    /// The first pass that is measured: 0 write, 1 read, 2 random-write, 3 random-read, 4 re-read.
-    pub first: u64,
-    /// The last one.
-    pub last: u64,
-    /// End the two passes that write with an `fsync`, which is part of their time.
-    pub fsync: bool,
-    /// The random seed.
-    pub seed: u64,
-}
-
-impl Default for LargeFile {
-    fn default() -> LargeFile {
-        LargeFile { size: 100 << 20, unit: 8192, random: 0, first: 0, last: 4, fsync: true, seed: 42 }
+table! {
+    /// Its parameters.
+    pub struct LargeFile {
+        size: u64 = 100 << 20, "bytes of the file";
+        unit: u64 = 8192, "bytes of one transfer";
+        random: u64 = 0, "bytes of a random pass; 0: all of the file";
+        first: u64 = 0,
+            "first pass measured: 0 write, 1 read, 2 random-write, 3 random-read, 4 re-read; earlier ones prepare";
+        last: u64 = 4, "last pass";
+        fsync: bool = true, "1: count an fsync after each pass that writes";
+        seed: u64 = 42, "where the random orders start";
     }
 }
 
@@ -46,39 +34,13 @@ impl Program for LargeFile {
     const NAME: &'static str = "large-file";
     const WHAT: &'static str = "one large file: written and read, in order and at random, and read in order again";
 
-    fn parameters() -> Vec<Parameter> {
-        let (d, set) = (LargeFile::default(), Parameter::new);
-        let passes =
-            "first pass measured: 0 write, 1 read, 2 random-write, 3 random-read, 4 re-read; earlier ones prepare";
-        vec![
-            set("size", d.size, "bytes of the file"),
-            set("unit", d.unit, "bytes of one transfer"),
-            set("random", d.random, "bytes of a random pass; 0: all of the file"),
-            set("first", d.first, passes),
-            set("last", d.last, "last pass"),
-            set("fsync", d.fsync.into(), "1: count an fsync after each pass that writes"),
-            set("seed", d.seed, "where the random orders start"),
-        ]
-    }
-
-    fn new(values: &Values) -> LargeFile {
-        let [size, unit, random, first] = ["size", "unit", "random", "first"].map(|key| values.get(key));
-        let [last, fsync, seed] = ["last", "fsync", "seed"].map(|key| values.get(key));
-        LargeFile { size, unit, random, first, last, fsync: fsync != 0, seed }
-    }
-
     fn check(&self) -> Result<()> {
-        let unusable = |why| Err(WorkloadError::Unusable { workload: Self::NAME, why });
-        if !(1..=1 << 30).contains(&self.unit) {
-            return unusable("unit must be between 1 and 1G");
-        }
-        if self.random > self.size {
-            return unusable("random must not be above size");
-        }
-        if self.first > self.last || self.last >= PASSES.len() as u64 {
-            return unusable("first must not be above last, nor that above 4");
-        }
-        Ok(())
+        Self::must((1..=1 << 30).contains(&self.unit), "unit must be between 1 and 1G")?;
+        Self::must(self.random <= self.size, "random must not be above size")?;
+        Self::must(
+            self.first <= self.last && self.last < PASSES.len() as u64,
+            "first must not be above last, nor that above 4",
+        )
     }
 
     async fn prepare<F: FileSystem>(&self, session: &Session<'_, F>, base: &str) -> Result<()> {

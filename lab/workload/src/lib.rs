@@ -7,6 +7,9 @@
 //!     (program-1 and program-2).
 #![forbid(unsafe_code)]
 
+#[macro_use]
+mod table;
+
 pub mod age;
 mod andrew;
 mod compile;
@@ -61,6 +64,7 @@ pub use sdet::Sdet;
 pub use sequential::Sequential;
 pub use small_files::SmallFiles;
 pub use ssh::Ssh;
+pub use table::Table;
 pub use throughput::{CreateFiles, CreateRemove, Files, RemoveFiles};
 pub use tpcb::Tpcb;
 pub use tree::Tree;

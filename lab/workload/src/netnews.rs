@@ -13,34 +13,22 @@
 //! N1. Everything is the paper's divided by `scale`; only the number of articles in a group stays the same.
 
 use crate::contents;
-use crate::error::{Result, WorkloadError, at};
+use crate::error::{Result, at};
 use crate::meter::{Meter, Phase, PhaseResult};
 use crate::paths::{self, Held, Session};
 use crate::program::Program;
-use crate::registry::{Parameter, Values};
 use ordo_rt::Rng;
 use ordo_vfs::{FileSystem, Name};
 
-/// Its parameters; all counts are full size, before they are divided by `scale`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Netnews {
-    /// Articles at the start.
-    pub articles: u64,
-    /// Groups that contain them.
-    pub groups: u64,
-    /// Articles that arrive.
-    pub unbatch: u64,
-    /// Articles that expire, at most as many as there are.
-    pub expire: u64,
-    /// Divisor of all these counts.
-    pub scale: u64,
-    /// The random seed for orders and sizes.
-    pub seed: u64,
-}
-
-impl Default for Netnews {
-    fn default() -> Netnews {
-        Netnews { articles: 520_000, groups: 7_000, unbatch: 78_000, expire: 91_000, scale: 10, seed: 42 }
+table! {
+    /// Its parameters; all counts are full size, before they are divided by `scale`.
+    pub struct Netnews {
+        articles: u64 = 520_000, "articles that are there";
+        groups: u64 = 7_000, "directories that they lie in";
+        unbatch: u64 = 78_000, "articles that come in";
+        expire: u64 = 91_000, "articles that go";
+        scale: u64 = 10, "one in so many of all these";
+        seed: u64 = 42, "where the random orders and sizes start";
     }
 }
 
@@ -138,39 +126,9 @@ impl Program for Netnews {
     const NAME: &'static str = "netnews";
     const WHAT: &'static str = "a news server: articles come in and expire, each in another directory";
 
-    fn parameters() -> Vec<Parameter> {
-        let d = Netnews::default();
-        let set = Parameter::new;
-        vec![
-            set("articles", d.articles, "articles that are there"),
-            set("groups", d.groups, "directories that they lie in"),
-            set("unbatch", d.unbatch, "articles that come in"),
-            set("expire", d.expire, "articles that go"),
-            set("scale", d.scale, "one in so many of all these"),
-            set("seed", d.seed, "where the random orders and sizes start"),
-        ]
-    }
-
-    fn new(values: &Values) -> Netnews {
-        Netnews {
-            articles: values.get("articles"),
-            groups: values.get("groups"),
-            unbatch: values.get("unbatch"),
-            expire: values.get("expire"),
-            scale: values.get("scale"),
-            seed: values.get("seed"),
-        }
-    }
-
     fn check(&self) -> Result<()> {
-        let unusable = |why| Err(WorkloadError::Unusable { workload: Self::NAME, why });
-        if self.scale == 0 {
-            return unusable("scale must be at least 1");
-        }
-        if self.expire > self.articles {
-            return unusable("no more articles can expire than are there");
-        }
-        Ok(())
+        Self::must(self.scale != 0, "scale must be at least 1")?;
+        Self::must(self.expire <= self.articles, "no more articles can expire than are there")
     }
 
     /// Makes the spool, filled round by round as articles would have arrived.

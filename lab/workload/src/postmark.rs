@@ -5,53 +5,26 @@
 //! one; then the pool is deleted. Sizes and choices are uniform. The random numbers are this crate's, so the stream of
 //! operations has PostMark's distribution, not the numbers of any C library.
 
-use crate::error::{Result, WorkloadError, at};
+use crate::error::{Result, at};
 use crate::meter::{Meter, Phase, PhaseResult};
 use crate::paths::{self, Held, Session};
 use crate::program::Program;
-use crate::registry::{Parameter, Values};
 use ordo_rt::Rng;
 use ordo_vfs::{FileSystem, Name};
 
-/// Its parameters. The defaults are those of PostMark 1.5.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Postmark {
-    /// Files in the pool at first.
-    pub files: u64,
-    /// Transactions.
-    pub transactions: u64,
-    /// Smallest and largest size of a new file in bytes; appending stops at the largest.
-    pub size_min: u64,
-    /// See `size_min`.
-    pub size_max: u64,
-    /// Bytes of one read.
-    pub read_size: u64,
-    /// Bytes of one write.
-    pub write_size: u64,
-    /// Directories to spread the pool over; 0 keeps it in one.
-    pub subdirs: u64,
-    /// Of ten transactions, how many read (the others append); above 10 neither happens.
-    pub bias_read: u64,
-    /// Of ten transactions, how many create (the others delete); above 10 neither happens.
-    pub bias_create: u64,
-    /// The random seed.
-    pub seed: u64,
-}
-
-impl Default for Postmark {
-    fn default() -> Postmark {
-        Postmark {
-            files: 500,
-            transactions: 500,
-            size_min: 500,
-            size_max: 9770,
-            read_size: 512,
-            write_size: 512,
-            subdirs: 0,
-            bias_read: 5,
-            bias_create: 5,
-            seed: 42,
-        }
+table! {
+    /// Its parameters. The defaults are those of PostMark 1.5.
+    pub struct Postmark {
+        files: u64 = 500, "files in the pool at first";
+        transactions: u64 = 500, "transactions";
+        size_min: u64 = 500, "bytes of the smallest new file";
+        size_max: u64 = 9770, "bytes of the largest file";
+        read_size: u64 = 512, "bytes of one read";
+        write_size: u64 = 512, "bytes of one write";
+        subdirs: u64 = 0, "directories to spread the pool over; 0: one";
+        bias_read: u64 = 5, "of ten transactions, how many read, not append; above 10: neither";
+        bias_create: u64 = 5, "of ten transactions, how many create, not delete; above 10: neither";
+        seed: u64 = 42, "where the random numbers start";
     }
 }
 
@@ -147,47 +120,15 @@ impl Program for Postmark {
     const NAME: &'static str = "postmark";
     const WHAT: &'static str = "a mail server's short-lived small files (PostMark)";
 
-    fn parameters() -> Vec<Parameter> {
-        let d = Postmark::default();
-        let set = Parameter::new;
-        vec![
-            set("files", d.files, "files in the pool at first"),
-            set("transactions", d.transactions, "transactions"),
-            set("size_min", d.size_min, "bytes of the smallest new file"),
-            set("size_max", d.size_max, "bytes of the largest file"),
-            set("read_size", d.read_size, "bytes of one read"),
-            set("write_size", d.write_size, "bytes of one write"),
-            set("subdirs", d.subdirs, "directories to spread the pool over; 0: one"),
-            set("bias_read", d.bias_read, "of ten transactions, how many read, not append; above 10: neither"),
-            set("bias_create", d.bias_create, "of ten transactions, how many create, not delete; above 10: neither"),
-            set("seed", d.seed, "where the random numbers start"),
-        ]
-    }
-
-    fn new(values: &Values) -> Postmark {
-        Postmark {
-            files: values.get("files"),
-            transactions: values.get("transactions"),
-            size_min: values.get("size_min"),
-            size_max: values.get("size_max"),
-            read_size: values.get("read_size"),
-            write_size: values.get("write_size"),
-            subdirs: values.get("subdirs"),
-            bias_read: values.get("bias_read"),
-            bias_create: values.get("bias_create"),
-            seed: values.get("seed"),
-        }
-    }
-
     fn check(&self) -> Result<()> {
-        let unusable = |why| Err(WorkloadError::Unusable { workload: Self::NAME, why });
-        if self.size_min > self.size_max || self.size_max > 1 << 30 {
-            return unusable("size_min must not be above size_max, nor that above 1G");
-        }
-        if !(1..=1 << 30).contains(&self.read_size) || !(1..=1 << 30).contains(&self.write_size) {
-            return unusable("read_size and write_size must be between 1 and 1G");
-        }
-        Ok(())
+        Self::must(
+            self.size_min <= self.size_max && self.size_max <= 1 << 30,
+            "size_min must not be above size_max, nor that above 1G",
+        )?;
+        Self::must(
+            [self.read_size, self.write_size].iter().all(|size| (1..=1 << 30).contains(size)),
+            "read_size and write_size must be between 1 and 1G",
+        )
     }
 
     async fn prepare<F: FileSystem>(&self, session: &Session<'_, F>, base: &str) -> Result<()> {

@@ -5,30 +5,30 @@
 //! G2. A program uses its base directory alone. `prepare` refuses a directory that is not empty, so that `clean`, which
 //!     removes all that it finds there, removes only the program's own files.
 
-use crate::error::{Result, at};
+use crate::error::{Result, WorkloadError, at};
 use crate::meter::{Meter, PhaseResult};
 use crate::paths::{Session, join};
-use crate::registry::{Parameter, Values};
+use crate::table::Table;
 use ordo_vfs::{FileSystem, Refusal};
 
 /// A program over any file system.
 #[allow(async_fn_in_trait)]
-pub trait Program: Sized {
+pub trait Program: Table {
     /// Its name for `ordo bench --workload`.
     const NAME: &'static str;
     /// What it does, in one line.
     const WHAT: &'static str;
 
-    /// Its parameters, with the defaults.
-    fn parameters() -> Vec<Parameter>;
-
-    /// The program with these values for all of its parameters.
-    fn new(values: &Values) -> Self;
-
     /// # Errors
     /// `Unusable` where the parameters contradict each other.
     fn check(&self) -> Result<()> {
         Ok(())
+    }
+
+    /// # Errors
+    /// `Unusable` for the reason `why`, if a rule for the parameters does not hold.
+    fn must(holds: bool, why: &'static str) -> Result<()> {
+        if holds { Ok(()) } else { Err(WorkloadError::Unusable { workload: Self::NAME, why }) }
     }
 
     /// Makes what the work needs in `base`, which exists and is empty.

@@ -4,6 +4,7 @@ use crate::error::{Result, WorkloadError, at};
 use crate::meter::{Meter, Phase, PhaseResult, SYNC};
 use crate::paths::Session;
 use crate::program::{Errand, Program, Stage};
+use crate::table::Table;
 use crate::{
     Andrew, CopyTree, CreateDelete, CreateFiles, CreateRemove, LargeFile, Netnews, Overwrites, Postmark, RemoveFiles,
     RemoveTree, Sdet, Sequential, SmallFiles, Ssh, Tpcb,
@@ -39,26 +40,30 @@ impl Parameter {
     }
 }
 
-/// All programs, in display order.
-pub fn workloads() -> Vec<Workload> {
-    vec![
-        described::<CreateDelete>(),
-        described::<SmallFiles>(),
-        described::<Sequential>(),
-        described::<LargeFile>(),
-        described::<Overwrites>(),
-        described::<Postmark>(),
-        described::<CopyTree>(),
-        described::<RemoveTree>(),
-        described::<CreateFiles>(),
-        described::<RemoveFiles>(),
-        described::<CreateRemove>(),
-        described::<Andrew>(),
-        described::<Sdet>(),
-        described::<Ssh>(),
-        described::<Netnews>(),
-        described::<Tpcb>(),
-    ]
+macro_rules! programs {
+    ($($program:ident)*) => {
+        /// All programs, in display order.
+        pub fn workloads() -> Vec<Workload> {
+            vec![$(described::<$program>()),*]
+        }
+
+        async fn dispatch<F: FileSystem>(
+            name: &str,
+            params: &Params,
+            errand: Errand<'_, '_, F>,
+        ) -> Result<Vec<PhaseResult>> {
+            let values = Values::new(&find(name)?, params)?;
+            match name {
+                $($program::NAME => errand.of($program::new(&values)).await,)*
+                other => Err(WorkloadError::Unknown(other.to_owned())),
+            }
+        }
+    };
+}
+
+programs! {
+    CreateDelete SmallFiles Sequential LargeFile Overwrites Postmark CopyTree RemoveTree CreateFiles RemoveFiles
+    CreateRemove Andrew Sdet Ssh Netnews Tpcb
 }
 
 fn described<P: Program>() -> Workload {
@@ -216,29 +221,6 @@ pub async fn run<F: FileSystem>(
     let cleaned = clean(name, session, base, params).await;
     let results = results?;
     cleaned.map(|()| results)
-}
-
-async fn dispatch<F: FileSystem>(name: &str, params: &Params, errand: Errand<'_, '_, F>) -> Result<Vec<PhaseResult>> {
-    let values = Values::new(&find(name)?, params)?;
-    match name {
-        CreateDelete::NAME => errand.of(CreateDelete::new(&values)).await,
-        SmallFiles::NAME => errand.of(SmallFiles::new(&values)).await,
-        Sequential::NAME => errand.of(Sequential::new(&values)).await,
-        LargeFile::NAME => errand.of(LargeFile::new(&values)).await,
-        Overwrites::NAME => errand.of(Overwrites::new(&values)).await,
-        Postmark::NAME => errand.of(Postmark::new(&values)).await,
-        CopyTree::NAME => errand.of(CopyTree::new(&values)).await,
-        RemoveTree::NAME => errand.of(RemoveTree::new(&values)).await,
-        CreateFiles::NAME => errand.of(CreateFiles::new(&values)).await,
-        RemoveFiles::NAME => errand.of(RemoveFiles::new(&values)).await,
-        CreateRemove::NAME => errand.of(CreateRemove::new(&values)).await,
-        Andrew::NAME => errand.of(Andrew::new(&values)).await,
-        Sdet::NAME => errand.of(Sdet::new(&values)).await,
-        Ssh::NAME => errand.of(Ssh::new(&values)).await,
-        Netnews::NAME => errand.of(Netnews::new(&values)).await,
-        Tpcb::NAME => errand.of(Tpcb::new(&values)).await,
-        other => Err(WorkloadError::Unknown(other.to_owned())),
-    }
 }
 
 #[cfg(test)]

@@ -5,16 +5,16 @@ use crate::error::{Result, at};
 use crate::meter::{Meter, Phase, PhaseResult};
 use crate::paths::Session;
 use crate::program::Program;
-use crate::registry::{Parameter, Values};
 use crate::tree::Tree;
 use crate::unix::{Costs, Unix};
 use ordo_vfs::{FileSystem, Name};
 
-/// Its parameters.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct RemoveTree {
-    /// The tree that is removed.
-    pub tree: Tree,
+table! {
+    /// Its parameters.
+    pub struct RemoveTree {
+        /// The tree that is removed.
+        ..tree: Tree;
+    }
 }
 
 /// Bytes of one transfer of the copy.
@@ -23,14 +23,6 @@ const TRANSFER: u64 = 8192;
 impl Program for RemoveTree {
     const NAME: &'static str = "remove-tree";
     const WHAT: &'static str = "a tree of files removed right after it was copied";
-
-    fn parameters() -> Vec<Parameter> {
-        Tree::parameters()
-    }
-
-    fn new(values: &Values) -> RemoveTree {
-        RemoveTree { tree: Tree::new(values) }
-    }
 
     fn check(&self) -> Result<()> {
         self.tree.check(Self::NAME)

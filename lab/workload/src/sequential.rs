@@ -1,10 +1,9 @@
 //! One large file: written, overwritten, read.
 
-use crate::error::{Result, WorkloadError, at};
+use crate::error::{Result, at};
 use crate::meter::{Meter, Phase, PhaseResult};
 use crate::paths::{self, Held, Session};
 use crate::program::Program;
-use crate::registry::{Parameter, Values};
 use ordo_vfs::{FileSystem, Name};
 
 /// The name of the large file.
@@ -69,20 +68,12 @@ impl<F: FileSystem> Transfers<'_, '_, F> {
     }
 }
 
-/// Its parameters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sequential {
-    /// Bytes of the file.
-    pub size: u64,
-    /// Bytes of one transfer, 1 to 2^30.
-    pub transfer: u64,
-    /// End the two phases that write with an `fsync`, which is part of their time.
-    pub fsync: bool,
-}
-
-impl Default for Sequential {
-    fn default() -> Sequential {
-        Sequential { size: 100 << 20, transfer: 64 << 10, fsync: true }
+table! {
+    /// Its parameters.
+    pub struct Sequential {
+        size: u64 = 100 << 20, "bytes of the file";
+        transfer: u64 = 64 << 10, "bytes of one transfer";
+        fsync: bool = true, "1: count an fsync after each phase that writes";
     }
 }
 
@@ -90,25 +81,8 @@ impl Program for Sequential {
     const NAME: &'static str = "sequential";
     const WHAT: &'static str = "one large file: written, overwritten, read";
 
-    fn parameters() -> Vec<Parameter> {
-        let d = Sequential::default();
-        vec![
-            Parameter::new("size", d.size, "bytes of the file"),
-            Parameter::new("transfer", d.transfer, "bytes of one transfer"),
-            Parameter::new("fsync", d.fsync.into(), "1: count an fsync after each phase that writes"),
-        ]
-    }
-
-    fn new(values: &Values) -> Sequential {
-        Sequential { size: values.get("size"), transfer: values.get("transfer"), fsync: values.get("fsync") != 0 }
-    }
-
     fn check(&self) -> Result<()> {
-        if !(1..=1 << 30).contains(&self.transfer) {
-            let why = "transfer must be between 1 and 1G";
-            return Err(WorkloadError::Unusable { workload: Self::NAME, why });
-        }
-        Ok(())
+        Self::must((1..=1 << 30).contains(&self.transfer), "transfer must be between 1 and 1G")
     }
 
     /// The unit is the transfer.

@@ -7,31 +7,20 @@
 //! If each phase must find a cold cache, as in the former, run it by itself: steps before `first` belong to the
 //! preparation, those after `last` are left out.
 
-use crate::error::{Result, WorkloadError, at};
+use crate::error::{Result, at};
 use crate::meter::{Meter, Phase, PhaseResult};
 use crate::paths::{self, Held, Session};
 use crate::program::Program;
-use crate::registry::{Parameter, Values};
 use ordo_vfs::{FileSystem, Name};
 
-/// Its parameters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SmallFiles {
-    /// Bytes of each file.
-    pub size: u64,
-    /// Files; 0 means as many as make 128 MiB, at least 512.
-    pub files: u64,
-    /// Files in one directory, at least 1.
-    pub per_dir: u64,
-    /// The first step that is measured: 0 create, 1 read, 2 write, 3 delete.
-    pub first: u64,
-    /// The last one.
-    pub last: u64,
-}
-
-impl Default for SmallFiles {
-    fn default() -> SmallFiles {
-        SmallFiles { size: 4096, files: 0, per_dir: 50, first: 0, last: 3 }
+table! {
+    /// Its parameters.
+    pub struct SmallFiles {
+        size: u64 = 4096, "bytes of a file";
+        files: u64 = 0, "files; 0: as many as make 128 MiB, at least 512";
+        per_dir: u64 = 50, "files in one directory";
+        first: u64 = 0, "first step measured: 0 create, 1 read, 2 write, 3 delete; earlier ones prepare";
+        last: u64 = 3, "last step";
     }
 }
 
@@ -42,40 +31,12 @@ impl Program for SmallFiles {
     const NAME: &'static str = "small-files";
     const WHAT: &'static str = "many files of one size: created, read, overwritten, deleted";
 
-    fn parameters() -> Vec<Parameter> {
-        let d = SmallFiles::default();
-        vec![
-            Parameter::new("size", d.size, "bytes of a file"),
-            Parameter::new("files", d.files, "files; 0: as many as make 128 MiB, at least 512"),
-            Parameter::new("per_dir", d.per_dir, "files in one directory"),
-            Parameter::new(
-                "first",
-                d.first,
-                "first step measured: 0 create, 1 read, 2 write, 3 delete; earlier ones prepare",
-            ),
-            Parameter::new("last", d.last, "last step"),
-        ]
-    }
-
-    fn new(values: &Values) -> SmallFiles {
-        SmallFiles {
-            size: values.get("size"),
-            files: values.get("files"),
-            per_dir: values.get("per_dir"),
-            first: values.get("first"),
-            last: values.get("last"),
-        }
-    }
-
     fn check(&self) -> Result<()> {
-        let unusable = |why| Err(WorkloadError::Unusable { workload: Self::NAME, why });
-        if self.per_dir == 0 {
-            return unusable("per_dir must be at least 1");
-        }
-        if self.first > self.last || self.last >= STEPS.len() as u64 {
-            return unusable("first must not be above last, nor that above 3");
-        }
-        Ok(())
+        Self::must(self.per_dir != 0, "per_dir must be at least 1")?;
+        Self::must(
+            self.first <= self.last && self.last < STEPS.len() as u64,
+            "first must not be above last, nor that above 3",
+        )
     }
 
     async fn prepare<F: FileSystem>(&self, session: &Session<'_, F>, base: &str) -> Result<()> {

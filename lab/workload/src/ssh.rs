@@ -20,52 +20,27 @@
 
 use crate::compile::{At, Compile};
 use crate::contents;
-use crate::error::{Result, WorkloadError, at};
+use crate::error::{Result, at};
 use crate::meter::{Meter, Phase, PhaseResult};
 use crate::paths::{self, Held, Session};
 use crate::program::Program;
-use crate::registry::{Parameter, Values};
 use crate::unix::{Costs, Unix};
 use ordo_rt::Rng;
 use ordo_vfs::{FileSystem, Name, SetAttr, SetTime};
 use std::time::Duration;
 
-/// Its parameters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ssh {
-    /// Feature tests of configure.
-    pub tests: u64,
-    /// Temporary files of a compilation, on the volume.
-    pub temps: u64,
-    /// Bytes of one read or write, 1 to 2^30.
-    pub transfer: u64,
-    /// Microseconds of computing per process.
-    pub process_us: u64,
-    /// Milliseconds of computing to unpack the archive.
-    pub unpack_ms: u64,
-    /// Milliseconds of computing per feature test.
-    pub test_ms: u64,
-    /// Milliseconds of computing per source compiled.
-    pub compile_ms: u64,
-    /// Milliseconds of computing per program linked.
-    pub link_ms: u64,
-    /// The random seed for sizes.
-    pub seed: u64,
-}
-
-impl Default for Ssh {
-    fn default() -> Ssh {
-        Ssh {
-            tests: 140,
-            temps: 1,
-            transfer: 8192,
-            process_us: 1_500,
-            unpack_ms: 690,
-            test_ms: 65,
-            compile_ms: 155,
-            link_ms: 400,
-            seed: 42,
-        }
+table! {
+    /// Its parameters.
+    pub struct Ssh {
+        tests: u64 = 140, "feature tests of configure";
+        temps: u64 = 1, "temporary files of a compilation on the volume";
+        transfer: u64 = 8192, "bytes of one read or write";
+        process_us: u64 = 1_500, "microseconds computed for each process (on a modelled machine)";
+        unpack_ms: u64 = 690, "milliseconds computed to unpack the archive";
+        test_ms: u64 = 65, "milliseconds computed for each feature test";
+        compile_ms: u64 = 155, "milliseconds computed for each source compiled";
+        link_ms: u64 = 400, "milliseconds computed for each program linked";
+        seed: u64 = 42, "where the random sizes start";
     }
 }
 
@@ -254,41 +229,8 @@ impl Program for Ssh {
     const NAME: &'static str = "ssh";
     const WHAT: &'static str = "a program unpacked, configured and built (ssh 1.2.26, reconstructed)";
 
-    fn parameters() -> Vec<Parameter> {
-        let d = Ssh::default();
-        let set = Parameter::new;
-        vec![
-            set("tests", d.tests, "feature tests of configure"),
-            set("temps", d.temps, "temporary files of a compilation on the volume"),
-            set("transfer", d.transfer, "bytes of one read or write"),
-            set("process_us", d.process_us, "microseconds computed for each process (on a modelled machine)"),
-            set("unpack_ms", d.unpack_ms, "milliseconds computed to unpack the archive"),
-            set("test_ms", d.test_ms, "milliseconds computed for each feature test"),
-            set("compile_ms", d.compile_ms, "milliseconds computed for each source compiled"),
-            set("link_ms", d.link_ms, "milliseconds computed for each program linked"),
-            set("seed", d.seed, "where the random sizes start"),
-        ]
-    }
-
-    fn new(values: &Values) -> Ssh {
-        Ssh {
-            tests: values.get("tests"),
-            temps: values.get("temps"),
-            transfer: values.get("transfer"),
-            process_us: values.get("process_us"),
-            unpack_ms: values.get("unpack_ms"),
-            test_ms: values.get("test_ms"),
-            compile_ms: values.get("compile_ms"),
-            link_ms: values.get("link_ms"),
-            seed: values.get("seed"),
-        }
-    }
-
     fn check(&self) -> Result<()> {
-        if !(1..=1 << 30).contains(&self.transfer) {
-            return Err(WorkloadError::Unusable { workload: Self::NAME, why: "transfer must be between 1 and 1G" });
-        }
-        Ok(())
+        Self::must((1..=1 << 30).contains(&self.transfer), "transfer must be between 1 and 1G")
     }
 
     /// Writes the archive.

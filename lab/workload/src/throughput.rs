@@ -9,34 +9,17 @@ use crate::error::{Result, WorkloadError, at};
 use crate::meter::{Meter, Phase, PhaseResult};
 use crate::paths::{self, Held, Session};
 use crate::program::Program;
-use crate::registry::{Parameter, Values};
 use ordo_vfs::{FileSystem, Name};
 
-/// The files of one user.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Files {
-    /// How many.
-    pub files: u64,
-    /// Bytes of each, at most 2^30.
-    pub size: u64,
-}
-
-impl Default for Files {
-    fn default() -> Files {
-        Files { files: 10_000, size: 1024 }
+table! {
+    /// The files of one user.
+    pub struct Files {
+        files: u64 = 10_000, "files of this user";
+        size: u64 = 1024, "bytes of a file";
     }
 }
 
 impl Files {
-    fn parameters() -> Vec<Parameter> {
-        let d = Files::default();
-        vec![Parameter::new("files", d.files, "files of this user"), Parameter::new("size", d.size, "bytes of a file")]
-    }
-
-    fn new(values: &Values) -> Files {
-        Files { files: values.get("files"), size: values.get("size") }
-    }
-
     fn check(&self, workload: &'static str) -> Result<()> {
         if self.size > 1 << 30 {
             return Err(WorkloadError::Unusable { workload, why: "size must not be above 1G" });
@@ -85,36 +68,34 @@ fn file_name(file_no: u64) -> String {
     format!("f{file_no}")
 }
 
-/// Files made.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct CreateFiles {
-    /// How many, and how large.
-    pub files: Files,
-    /// Each is made durable before the next one.
-    pub fsync: bool,
+table! {
+    /// Files made.
+    pub struct CreateFiles {
+        /// How many, and how large.
+        ..files: Files;
+        fsync: bool = false, "1: fsync each file before the next one";
+    }
 }
 
-/// Files removed in the order in which they were made.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct RemoveFiles(pub Files);
+table! {
+    /// Files removed in the order in which they were made.
+    pub struct RemoveFiles {
+        /// How many, and how large.
+        ..files: Files;
+    }
+}
 
-/// Files made and each removed right after that.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct CreateRemove(pub Files);
+table! {
+    /// Files made and each removed right after that.
+    pub struct CreateRemove {
+        /// How many, and how large.
+        ..files: Files;
+    }
+}
 
 impl Program for CreateFiles {
     const NAME: &'static str = "create-files";
     const WHAT: &'static str = "small files made in one directory";
-
-    fn parameters() -> Vec<Parameter> {
-        let mut all = Files::parameters();
-        all.push(Parameter::new("fsync", 0, "1: fsync each file before the next one"));
-        all
-    }
-
-    fn new(values: &Values) -> CreateFiles {
-        CreateFiles { files: Files::new(values), fsync: values.get("fsync") != 0 }
-    }
 
     fn check(&self) -> Result<()> {
         self.files.check(Self::NAME)
@@ -140,21 +121,13 @@ impl Program for RemoveFiles {
     const NAME: &'static str = "remove-files";
     const WHAT: &'static str = "small files removed from one directory";
 
-    fn parameters() -> Vec<Parameter> {
-        Files::parameters()
-    }
-
-    fn new(values: &Values) -> RemoveFiles {
-        RemoveFiles(Files::new(values))
-    }
-
     fn check(&self) -> Result<()> {
-        self.0.check(Self::NAME)
+        self.files.check(Self::NAME)
     }
 
     async fn prepare<F: FileSystem>(&self, session: &Session<'_, F>, base: &str) -> Result<()> {
-        let user = self.0.at_work(session, base).await?;
-        for file_no in 0..self.0.files {
+        let user = self.files.at_work(session, base).await?;
+        for file_no in 0..self.files.files {
             user.create(file_no, false).await?;
         }
         Ok(())
@@ -167,9 +140,9 @@ impl Program for RemoveFiles {
         base: &str,
         meter: Meter<'_>,
     ) -> Result<Vec<PhaseResult>> {
-        let user = self.0.at_work(session, base).await?;
+        let user = self.files.at_work(session, base).await?;
         let mut phase = Phase::start("remove", meter);
-        for file_no in 0..self.0.files {
+        for file_no in 0..self.files.files {
             user.remove(file_no).await?;
             phase.done(0);
         }
@@ -181,16 +154,8 @@ impl Program for CreateRemove {
     const NAME: &'static str = "create-remove";
     const WHAT: &'static str = "small files made, each removed right after that";
 
-    fn parameters() -> Vec<Parameter> {
-        Files::parameters()
-    }
-
-    fn new(values: &Values) -> CreateRemove {
-        CreateRemove(Files::new(values))
-    }
-
     fn check(&self) -> Result<()> {
-        self.0.check(Self::NAME)
+        self.files.check(Self::NAME)
     }
 
     /// The unit is the file.
@@ -200,9 +165,9 @@ impl Program for CreateRemove {
         base: &str,
         meter: Meter<'_>,
     ) -> Result<Vec<PhaseResult>> {
-        let user = self.0.at_work(session, base).await?;
+        let user = self.files.at_work(session, base).await?;
         let mut phase = Phase::start("create-remove", meter);
-        for file_no in 0..self.0.files {
+        for file_no in 0..self.files.files {
             let bytes = user.create(file_no, false).await?;
             user.remove(file_no).await?;
             phase.done(bytes);
@@ -240,7 +205,7 @@ mod tests {
         let files = Files { files: 30, size: 1024 };
         assert_eq!(counted(&CreateFiles { files, fsync: false }), [[0; 4], [30, 30, 0, 0]]);
         assert_eq!(counted(&CreateFiles { files, fsync: true }), [[0; 4], [30, 30, 0, 30]]);
-        assert_eq!(counted(&RemoveFiles(files)), [[30, 30, 0, 0], [0, 0, 30, 0]]);
-        assert_eq!(counted(&CreateRemove(files)), [[0; 4], [30, 30, 30, 0]]);
+        assert_eq!(counted(&RemoveFiles { files }), [[30, 30, 0, 0], [0, 0, 30, 0]]);
+        assert_eq!(counted(&CreateRemove { files }), [[0; 4], [30, 30, 30, 0]]);
     }
 }

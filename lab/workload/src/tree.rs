@@ -8,49 +8,20 @@
 use crate::contents;
 use crate::error::{Result, WorkloadError, at};
 use crate::paths::{self, Session};
-use crate::registry::{Parameter, Values};
 use ordo_rt::Rng;
 use ordo_vfs::FileSystem;
 
-/// Its parameters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Tree {
-    /// Files in the tree.
-    pub files: u64,
-    /// Mean bytes of a file, at most 2^29.
-    pub mean: u64,
-    /// Files in one directory, at least 1.
-    pub per_dir: u64,
-    /// The random seed for sizes.
-    pub seed: u64,
-}
-
-impl Default for Tree {
-    fn default() -> Tree {
-        Tree { files: 535, mean: 14_300_000 / 535, per_dir: 10, seed: 42 }
+table! {
+    /// Its parameters.
+    pub struct Tree {
+        files: u64 = 535, "files in the tree";
+        mean: u64 = 14_300_000 / 535, "mean bytes of a file";
+        per_dir: u64 = 10, "files in one directory";
+        seed: u64 = 42, "where the random sizes start";
     }
 }
 
 impl Tree {
-    pub(crate) fn parameters() -> Vec<Parameter> {
-        let d = Tree::default();
-        vec![
-            Parameter::new("files", d.files, "files in the tree"),
-            Parameter::new("mean", d.mean, "mean bytes of a file"),
-            Parameter::new("per_dir", d.per_dir, "files in one directory"),
-            Parameter::new("seed", d.seed, "where the random sizes start"),
-        ]
-    }
-
-    pub(crate) fn new(values: &Values) -> Tree {
-        Tree {
-            files: values.get("files"),
-            mean: values.get("mean"),
-            per_dir: values.get("per_dir"),
-            seed: values.get("seed"),
-        }
-    }
-
     pub(crate) fn check(&self, workload: &'static str) -> Result<()> {
         if self.mean > 1 << 29 {
             return Err(WorkloadError::Unusable { workload, why: "mean must not be above 512M" });

@@ -1,11 +1,7 @@
 //! A file system with deliberate bugs: tests that do not detect them could not detect others.
 
-use bytes::Bytes;
 use ordo_model::{MemFs, ready};
-use ordo_vfs::{
-    Attr, Caller, DirEntry, Entry, FallocMode, FileSystem, Kind, Mode, Name, NodeId, RenameMode, Result, Segments,
-    SetAttr, StatFs, Whence, XattrMode,
-};
+use ordo_vfs::{Attr, Caller, FileSystem, Name, NodeId, RenameMode, Result, SetAttr};
 use ordo_workload::random::{Features, Generator, Op, Rules, Shape, differential, shrink};
 
 /// The bug.
@@ -26,7 +22,16 @@ struct Wrong {
 
 const DIRECT_BYTES: u64 = 12 * 4096;
 
+macro_rules! inner {
+    ($wrong:ident, $($call:tt)*) => { $wrong.inner.$($call)* };
+}
+
 impl FileSystem for Wrong {
+    ordo_vfs::forward! { inner:
+        root read_only forget lookup getattr readlink mknod mkdir symlink tmpfile link unlink rmdir read
+        fallocate seek readdir fsync syncfs statfs getxattr setxattr listxattr removexattr
+    }
+
     async fn write(&self, who: &Caller, node: NodeId, offset: u64, data: &[u8]) -> Result<u32> {
         let written = self.inner.write(who, node, offset, data).await?;
         let end = offset + u64::from(written);
@@ -55,79 +60,6 @@ impl FileSystem for Wrong {
             set.size = Some(if size < old { size + 1 } else { size });
         }
         self.inner.setattr(node, &set).await
-    }
-
-    fn root(&self) -> NodeId {
-        self.inner.root()
-    }
-    fn read_only(&self) -> bool {
-        self.inner.read_only()
-    }
-    async fn lookup(&self, dir: NodeId, name: Name<'_>) -> Result<Entry> {
-        self.inner.lookup(dir, name).await
-    }
-    fn forget(&self, node: NodeId, lookups: u64) {
-        self.inner.forget(node, lookups);
-    }
-    async fn getattr(&self, node: NodeId) -> Result<Attr> {
-        self.inner.getattr(node).await
-    }
-    async fn readlink(&self, node: NodeId) -> Result<Bytes> {
-        self.inner.readlink(node).await
-    }
-    async fn mknod(&self, who: &Caller, dir: NodeId, name: Name<'_>, kind: Kind, mode: Mode, r: u64) -> Result<Entry> {
-        self.inner.mknod(who, dir, name, kind, mode, r).await
-    }
-    async fn mkdir(&self, who: &Caller, dir: NodeId, name: Name<'_>, mode: Mode) -> Result<Entry> {
-        self.inner.mkdir(who, dir, name, mode).await
-    }
-    async fn symlink(&self, who: &Caller, dir: NodeId, name: Name<'_>, target: &[u8]) -> Result<Entry> {
-        self.inner.symlink(who, dir, name, target).await
-    }
-    async fn tmpfile(&self, who: &Caller, dir: NodeId, mode: Mode) -> Result<Entry> {
-        self.inner.tmpfile(who, dir, mode).await
-    }
-    async fn link(&self, node: NodeId, dir: NodeId, name: Name<'_>) -> Result<Entry> {
-        self.inner.link(node, dir, name).await
-    }
-    async fn unlink(&self, dir: NodeId, name: Name<'_>) -> Result<()> {
-        self.inner.unlink(dir, name).await
-    }
-    async fn rmdir(&self, dir: NodeId, name: Name<'_>) -> Result<()> {
-        self.inner.rmdir(dir, name).await
-    }
-    async fn read(&self, node: NodeId, offset: u64, len: u32) -> Result<Segments> {
-        self.inner.read(node, offset, len).await
-    }
-    async fn fallocate(&self, who: &Caller, node: NodeId, offset: u64, len: u64, mode: FallocMode) -> Result<()> {
-        self.inner.fallocate(who, node, offset, len, mode).await
-    }
-    async fn seek(&self, node: NodeId, offset: u64, whence: Whence) -> Result<u64> {
-        self.inner.seek(node, offset, whence).await
-    }
-    async fn readdir(&self, node: NodeId, cookie: u64, take: &mut dyn FnMut(DirEntry<'_>) -> bool) -> Result<()> {
-        self.inner.readdir(node, cookie, take).await
-    }
-    async fn fsync(&self, node: NodeId, data_only: bool) -> Result<()> {
-        self.inner.fsync(node, data_only).await
-    }
-    async fn syncfs(&self) -> Result<()> {
-        self.inner.syncfs().await
-    }
-    async fn statfs(&self) -> Result<StatFs> {
-        self.inner.statfs().await
-    }
-    async fn getxattr(&self, node: NodeId, name: &[u8]) -> Result<Bytes> {
-        self.inner.getxattr(node, name).await
-    }
-    async fn setxattr(&self, who: &Caller, node: NodeId, name: &[u8], value: &[u8], mode: XattrMode) -> Result<()> {
-        self.inner.setxattr(who, node, name, value, mode).await
-    }
-    async fn listxattr(&self, node: NodeId) -> Result<Vec<Vec<u8>>> {
-        self.inner.listxattr(node).await
-    }
-    async fn removexattr(&self, node: NodeId, name: &[u8]) -> Result<()> {
-        self.inner.removexattr(node, name).await
     }
 }
 

@@ -37,52 +37,27 @@
 mod plan;
 
 use crate::compile::{At, Compile};
-use crate::error::{Result, WorkloadError, at};
+use crate::error::{Result, at};
 use crate::meter::{Meter, Phase, PhaseResult};
 use crate::paths::{self, Held, Session, join};
 use crate::program::Program;
-use crate::registry::{Parameter, Values};
 use crate::unix::{Costs, Unix};
 use ordo_vfs::{FileSystem, Kind, Name};
 use plan::{DIRS, Plan, Planned, dir_name, dir_path, dirs};
 use std::time::Duration;
 
-/// Its parameters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Andrew {
-    /// Headers that a source includes, again from the first when its part has no more.
-    pub includes: u64,
-    /// Temporary files of a compilation.
-    pub temps: u64,
-    /// Bytes of one read or write, 1 to 2^30.
-    pub transfer: u64,
-    /// The random seed.
-    pub seed: u64,
-    /// Microseconds of computing per process.
-    pub process_us: u64,
-    /// Microseconds of computing per file whose attributes find, ls, du or make examine.
-    pub look_us: u64,
-    /// Nanoseconds of computing per byte that grep and wc read.
-    pub byte_ns: u64,
-    /// Milliseconds of computing per source compiled.
-    pub compile_ms: u64,
-    /// Milliseconds of computing per link.
-    pub link_ms: u64,
-}
-
-impl Default for Andrew {
-    fn default() -> Andrew {
-        Andrew {
-            includes: 5,
-            temps: 6,
-            transfer: 8192,
-            seed: 42,
-            process_us: 27_000,
-            look_us: 3_500,
-            byte_ns: 300,
-            compile_ms: 6_580,
-            link_ms: 2_000,
-        }
+table! {
+    /// Its parameters.
+    pub struct Andrew {
+        includes: u64 = 5, "headers that a source includes";
+        temps: u64 = 6, "temporary files of a compilation";
+        transfer: u64 = 8192, "bytes of one read or write";
+        seed: u64 = 42, "where the random sizes start";
+        process_us: u64 = 27_000, "microseconds computed for each process (on a modelled machine)";
+        look_us: u64 = 3_500, "microseconds computed for each file whose attributes are looked at";
+        byte_ns: u64 = 300, "nanoseconds computed for each byte that grep and wc read";
+        compile_ms: u64 = 6_580, "milliseconds computed for each source compiled";
+        link_ms: u64 = 2_000, "milliseconds computed to link";
     }
 }
 
@@ -90,41 +65,8 @@ impl Program for Andrew {
     const NAME: &'static str = "andrew";
     const WHAT: &'static str = "a program's source copied, looked at, read and compiled (Andrew)";
 
-    fn parameters() -> Vec<Parameter> {
-        let d = Andrew::default();
-        let set = Parameter::new;
-        vec![
-            set("includes", d.includes, "headers that a source includes"),
-            set("temps", d.temps, "temporary files of a compilation"),
-            set("transfer", d.transfer, "bytes of one read or write"),
-            set("seed", d.seed, "where the random sizes start"),
-            set("process_us", d.process_us, "microseconds computed for each process (on a modelled machine)"),
-            set("look_us", d.look_us, "microseconds computed for each file whose attributes are looked at"),
-            set("byte_ns", d.byte_ns, "nanoseconds computed for each byte that grep and wc read"),
-            set("compile_ms", d.compile_ms, "milliseconds computed for each source compiled"),
-            set("link_ms", d.link_ms, "milliseconds computed to link"),
-        ]
-    }
-
-    fn new(values: &Values) -> Andrew {
-        Andrew {
-            includes: values.get("includes"),
-            temps: values.get("temps"),
-            transfer: values.get("transfer"),
-            seed: values.get("seed"),
-            process_us: values.get("process_us"),
-            look_us: values.get("look_us"),
-            byte_ns: values.get("byte_ns"),
-            compile_ms: values.get("compile_ms"),
-            link_ms: values.get("link_ms"),
-        }
-    }
-
     fn check(&self) -> Result<()> {
-        if !(1..=1 << 30).contains(&self.transfer) {
-            return Err(WorkloadError::Unusable { workload: Self::NAME, why: "transfer must be between 1 and 1G" });
-        }
-        Ok(())
+        Self::must((1..=1 << 30).contains(&self.transfer), "transfer must be between 1 and 1G")
     }
 
     /// Makes the source, an empty target, and the directory for temporary files.

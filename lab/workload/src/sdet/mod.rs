@@ -32,58 +32,29 @@
 mod mix;
 mod user;
 
-use crate::error::{Result, WorkloadError, at};
+use crate::error::{Result, at};
 use crate::meter::{Meter, Phase, PhaseResult};
 use crate::paths::Session;
 use crate::program::Program;
-use crate::registry::{Parameter, Values};
 use mix::{MIX, Subtask};
 use ordo_rt::Rng;
 use ordo_vfs::FileSystem;
 use user::User;
 
-/// Its parameters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sdet {
-    /// Scripts that this user runs, one after another.
-    pub scripts: u64,
-    /// The random seed for the order of subtasks.
-    pub seed: u64,
-    /// Temporary files of a compilation.
-    pub temps: u64,
-    /// Bytes of one read or write, 1 to 2^30.
-    pub transfer: u64,
-    /// Microseconds of computing per process.
-    pub process_us: u64,
-    /// Microseconds of computing per file whose attributes ls, find, cpio or make examine.
-    pub look_us: u64,
-    /// Nanoseconds of computing per byte that a command reads.
-    pub byte_ns: u64,
-    /// Milliseconds of computing per source compiled.
-    pub compile_ms: u64,
-    /// Milliseconds of computing per program linked.
-    pub link_ms: u64,
-    /// Milliseconds of computing per nroff.
-    pub nroff_ms: u64,
-    /// Milliseconds of computing per spell.
-    pub spell_ms: u64,
-}
-
-impl Default for Sdet {
-    fn default() -> Sdet {
-        Sdet {
-            scripts: 1,
-            seed: 42,
-            temps: 6,
-            transfer: 8192,
-            process_us: 27_000,
-            look_us: 3_500,
-            byte_ns: 300,
-            compile_ms: 200,
-            link_ms: 100,
-            nroff_ms: 100,
-            spell_ms: 100,
-        }
+table! {
+    /// Its parameters.
+    pub struct Sdet {
+        scripts: u64 = 1, "scripts of this user, one after another";
+        seed: u64 = 42, "where the random orders start";
+        temps: u64 = 6, "temporary files of a compilation";
+        transfer: u64 = 8192, "bytes of one read or write";
+        process_us: u64 = 27_000, "microseconds computed for each process (on a modelled machine)";
+        look_us: u64 = 3_500, "microseconds computed for each file whose attributes are looked at";
+        byte_ns: u64 = 300, "nanoseconds computed for each byte looked at";
+        compile_ms: u64 = 200, "milliseconds computed for each source compiled";
+        link_ms: u64 = 100, "milliseconds computed for each program linked";
+        nroff_ms: u64 = 100, "milliseconds computed for each nroff";
+        spell_ms: u64 = 100, "milliseconds computed for each spell";
     }
 }
 
@@ -102,45 +73,8 @@ impl Program for Sdet {
     const NAME: &'static str = "sdet";
     const WHAT: &'static str = "a user's script of short commands in a random order (SPEC SDM, reconstructed)";
 
-    fn parameters() -> Vec<Parameter> {
-        let d = Sdet::default();
-        let set = Parameter::new;
-        vec![
-            set("scripts", d.scripts, "scripts of this user, one after another"),
-            set("seed", d.seed, "where the random orders start"),
-            set("temps", d.temps, "temporary files of a compilation"),
-            set("transfer", d.transfer, "bytes of one read or write"),
-            set("process_us", d.process_us, "microseconds computed for each process (on a modelled machine)"),
-            set("look_us", d.look_us, "microseconds computed for each file whose attributes are looked at"),
-            set("byte_ns", d.byte_ns, "nanoseconds computed for each byte looked at"),
-            set("compile_ms", d.compile_ms, "milliseconds computed for each source compiled"),
-            set("link_ms", d.link_ms, "milliseconds computed for each program linked"),
-            set("nroff_ms", d.nroff_ms, "milliseconds computed for each nroff"),
-            set("spell_ms", d.spell_ms, "milliseconds computed for each spell"),
-        ]
-    }
-
-    fn new(values: &Values) -> Sdet {
-        Sdet {
-            scripts: values.get("scripts"),
-            seed: values.get("seed"),
-            temps: values.get("temps"),
-            transfer: values.get("transfer"),
-            process_us: values.get("process_us"),
-            look_us: values.get("look_us"),
-            byte_ns: values.get("byte_ns"),
-            compile_ms: values.get("compile_ms"),
-            link_ms: values.get("link_ms"),
-            nroff_ms: values.get("nroff_ms"),
-            spell_ms: values.get("spell_ms"),
-        }
-    }
-
     fn check(&self) -> Result<()> {
-        if !(1..=1 << 30).contains(&self.transfer) {
-            return Err(WorkloadError::Unusable { workload: Self::NAME, why: "transfer must be between 1 and 1G" });
-        }
-        Ok(())
+        Self::must((1..=1 << 30).contains(&self.transfer), "transfer must be between 1 and 1G")
     }
 
     /// Makes the user's home.

@@ -28,53 +28,30 @@
 mod layout;
 mod pool;
 
-use crate::error::{Result, WorkloadError, at};
+use crate::error::{Result, at};
 use crate::meter::{Meter, Phase, PhaseResult};
 use crate::own_log::ProgramLog;
 use crate::paths::{Held, Session, join};
 use crate::program::Program;
-use crate::registry::{Parameter, Values};
 use layout::{BRANCHES, FILES, File, PAGES, PageId, Place, Shape, TELLERS};
 use ordo_rt::Rng;
 use ordo_vfs::{FileSystem, Name};
 use pool::{Pool, wrong};
 
-/// Its parameters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Tpcb {
-    /// Records of the account file, 1 to 2^32.
-    pub accounts: u64,
-    /// Transactions that are measured.
-    pub transactions: u64,
-    /// Bytes of the data base's cache, at least a page.
-    pub cache: u64,
-    /// Bytes of a page, a power of two from 2^10 to 2^16.
-    pub page: u64,
-    /// Transactions before the measurement.
-    pub warm: u64,
-    /// Bytes that a transaction appends to the log of the data base; 0: there is none.
-    pub log: u64,
-    /// Transactions that are made durable by one write of the log.
-    pub group: u64,
-    /// Check what is read back, and the sums at the end.
-    pub verify: bool,
-    /// The random seed.
-    pub seed: u64,
-}
-
-impl Default for Tpcb {
-    fn default() -> Tpcb {
-        Tpcb {
-            accounts: 1_000_000,
-            transactions: 10_000,
-            cache: 4 << 20,
-            page: 4096,
-            warm: 2048,
-            log: 0,
-            group: 1,
-            verify: false,
-            seed: 42,
-        }
+table! {
+    /// Its parameters.
+    pub struct Tpcb {
+        accounts: u64 = 1_000_000, "records of the account file";
+        transactions: u64 = 10_000, "transactions";
+        cache: u64 = 4 << 20, "bytes of the data base's cache";
+        page: u64 = 4096, "bytes of a page";
+        warm: u64 = 2048, "transactions before the measurement; the cache is full after about as many as it has pages";
+        log: u64 = 0,
+            "bytes that a transaction appends to the data base's log, on the second disk of log=separate, else in a \
+             file; 0: none";
+        group: u64 = 1, "transactions that one write of the log makes durable";
+        verify: bool = false, "1: check pages that are read back, and the sums at the end";
+        seed: u64 = 42, "where the random numbers start";
     }
 }
 
@@ -91,51 +68,17 @@ impl Program for Tpcb {
     const NAME: &'static str = "tpcb";
     const WHAT: &'static str = "a data base with a cache of its own: pages read and written at random";
 
-    fn parameters() -> Vec<Parameter> {
-        let (d, set) = (Tpcb::default(), Parameter::new);
-        vec![
-            set("accounts", d.accounts, "records of the account file"),
-            set("transactions", d.transactions, "transactions"),
-            set("cache", d.cache, "bytes of the data base's cache"),
-            set("page", d.page, "bytes of a page"),
-            set(
-                "warm",
-                d.warm,
-                "transactions before the measurement; the cache is full after about as many as it has pages",
-            ),
-            set(
-                "log",
-                d.log,
-                "bytes that a transaction appends to the data base's log, on the second disk of log=separate, else in a file; 0: none",
-            ),
-            set("group", d.group, "transactions that one write of the log makes durable"),
-            set("verify", d.verify.into(), "1: check pages that are read back, and the sums at the end"),
-            set("seed", d.seed, "where the random numbers start"),
-        ]
-    }
-
-    fn new(values: &Values) -> Tpcb {
-        let [accounts, transactions, cache] = ["accounts", "transactions", "cache"].map(|key| values.get(key));
-        let [page, warm, verify, seed] = ["page", "warm", "verify", "seed"].map(|key| values.get(key));
-        let [log, group] = ["log", "group"].map(|key| values.get(key));
-        Tpcb { accounts, transactions, cache, page, warm, log, group, verify: verify != 0, seed }
-    }
-
     fn check(&self) -> Result<()> {
-        let unusable = |why| Err(WorkloadError::Unusable { workload: Self::NAME, why });
-        if !(1..=1 << 32).contains(&self.accounts) {
-            return unusable("accounts must be between 1 and 4G");
-        }
-        if !PAGES.contains(&self.page) || !self.page.is_power_of_two() {
-            return unusable("page must be a power of two from 1k to 64k");
-        }
-        if self.cache < self.page {
-            return unusable("cache must hold a page");
-        }
-        if self.group == 0 || self.log.checked_mul(self.group).is_none_or(|bytes| bytes > LARGEST_FORCE) {
-            return unusable("group must be 1 or more, and group times log 16m or less");
-        }
-        Ok(())
+        Self::must((1..=1 << 32).contains(&self.accounts), "accounts must be between 1 and 4G")?;
+        Self::must(
+            PAGES.contains(&self.page) && self.page.is_power_of_two(),
+            "page must be a power of two from 1k to 64k",
+        )?;
+        Self::must(self.cache >= self.page, "cache must hold a page")?;
+        Self::must(
+            self.group != 0 && self.log.checked_mul(self.group).is_some_and(|bytes| bytes <= LARGEST_FORCE),
+            "group must be 1 or more, and group times log 16m or less",
+        )
     }
 
     async fn prepare<F: FileSystem>(&self, session: &Session<'_, F>, base: &str) -> Result<()> {
@@ -321,6 +264,7 @@ impl<F: FileSystem> Bank<'_, '_, F> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::WorkloadError;
     use crate::meter::Reading;
     use crate::tests::Calls;
     use ordo_model::{MemFs, ready};
