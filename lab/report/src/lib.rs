@@ -20,11 +20,12 @@
 //! R5. A document of an unknown shape is rejected, with the name of its file. Missing fields of a known shape are
 //!     omitted.
 //!
-//! `results` has the shapes that are written and read, `document` reads them and those that it knows in part, `page` assembles the sections. `whom` is the first one, which scheme for whom, with
-//! `subject` (what the documents know of each scheme) and `map` (the picture). `bench`, `paper` (with `choice`,
-//! `compared`, `claims`, `features`, `timeline`), `crash`, `programs`, `segments` and `trace` (with `stages`) make a
-//! section each, with `bars` and `plot` for figures, `colour` for the colour of each scheme, `tabs` for panels, `words`
-//! for what a word means, and `number` for numbers.
+//! `results` has the shapes that are written and read, `document` reads them and those that it knows in part, `page`
+//! assembles the sections. `whom` is the first one, which scheme for whom, with `subject` (what the documents know of
+//! each scheme) and `map` (the picture). `bench`, `paper` (with `choice`, `compared`, `claims`, `features`,
+//! `timeline`), `crash`, `programs`, `segments` and `trace` (with `stages`) make a section each, with `bars` and
+//! `plot` for figures, `colour` for the colour of each scheme, `tabs` for panels, `words` for what a word means, and
+//! `number` for numbers.
 #![forbid(unsafe_code)]
 
 mod bars;
