@@ -291,3 +291,21 @@ fn rules_of_other_files_are_cited_by_a_word() {
     }
     check(&wrong);
 }
+
+/// The sections of a scheme's page, in this order.
+const SECTIONS: [&str; 8] =
+    ["Promise", "How it works", "After a crash", "Cost", "Options", "What was explored", "Limits", "Sources"];
+
+#[test]
+fn the_pages_of_the_schemes_have_one_order() {
+    let (files, mut wrong) = (tree(), Vec::new());
+    let pages: Vec<_> = files.iter().filter(|file| file.path.starts_with("docs/schemes/")).collect();
+    assert!(pages.len() >= 7, "the pages are not where this test looks for them");
+    for file in pages {
+        let has: Vec<_> = file.lines.iter().filter_map(|line| line.strip_prefix("## ")).collect();
+        if has != SECTIONS {
+            wrong.push(format!("{}:1: its sections are {has:?}: make them {SECTIONS:?}", file.path));
+        }
+    }
+    check(&wrong);
+}
