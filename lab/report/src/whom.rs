@@ -1,10 +1,10 @@
 //! Which scheme for whom: the map, for each kind of user the scheme that does best what they need, and what a crash
 //! costs under each.
 //!
-//! W1. Who needs what is `NEEDS`, and that is a question to the promises of a scheme, as the documents state them.
-//!     Among those that keep them the fastest is named, as the documents measured it: no name and no number is written
-//!     here.
-//! W2. What the documents do not have is not guessed: the command that makes it is named.
+//! W1. `NEEDS` has what each kind of user needs, as a question to the promises of a scheme, which the documents state.
+//!     Of the schemes that keep them the fastest is named, as the documents measured it. No scheme and no number is
+//!     written here.
+//! W2. Nothing is guessed: if the documents lack something, the page names the command that makes it.
 
 use crate::document::{Document, Given, Promises};
 use crate::number::{bytes, fixed, share};

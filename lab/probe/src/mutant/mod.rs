@@ -1,9 +1,9 @@
 //! Seeded bugs: a wrapper that makes a scheme break a promise at one kind of step, or at fsync or sync. A crash
-//! explorer that does not detect them would detect nothing.
+//! explorer must detect each of them.
 //!
 //! mutant-1. A mutant declares what it does not keep: name, promises and rules are those of the scheme behind it.
-//! mutant-2. Only what would be waited for counts as an occurrence. A demand for a buf that is already durable is
-//!     passed on: omitting it changes nothing.
+//! mutant-2. A wait counts as an occurrence of its step only if there is something to wait for. A demand for a buf
+//!     that is already durable is passed on: omitting it changes nothing.
 //! mutant-3. Every ticket is returned with the answer to its own step, so that a mutant frees too early and never
 //!     twice.
 

@@ -4,12 +4,13 @@
 //!     kind that differs is an error.
 //! M2. What the manifest names and the tree lacks is made: an empty file, a directory, a link, a device. Its kind,
 //!     mode, owner and group must be known, and the target of a link or the number of a device.
-//!     `optional` leaves it out. Names to which `contents=` gives one file of the host that has several names, with the
-//!     same attributes, are links of one file, as makefs makes them.
+//!     `optional` leaves it out. If `contents=` of several names leads to one file of the host that has several names,
+//!     and the attributes are the same, these names become links of one file, as makefs makes them.
 //! M3. What the tree has and the manifest does not name stays as it is in the tree.
 //! M4. Keywords that say what a file contains (sizes, sums) are ignored, and so are unknown ones.
 //! M5. `contents=` is read from regular files only, the same that were looked at: a pipe would be waited for, a device
-//!     has no end. What lies outside the tree is said: who wrote the manifest may not be who runs this.
+//!     has no end. The command says how many files lie outside the tree: whoever runs it may not have written
+//!     the manifest.
 
 mod parse;
 pub(super) mod users;
