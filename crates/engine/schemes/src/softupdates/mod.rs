@@ -14,7 +14,7 @@
 //! | a removed name | the file's newer names can be reached | the link |
 //! | a cleared pointer or inode | | blocks, inode numbers |
 //!
-//! The files of this folder are the papers' room. The rules, each with the crash that it prevents, are in [`Rule`].
+//! The files directly in this folder have what the papers describe. The rules, each with the crash that it prevents, are in [`Rule`].
 //! `state` is the state machine of all these changes; `pointers`, `names` and `inodes` record them, step by step;
 //! `leave` writes images, rolls back what must wait, and releases what waited. Beside it are four more rooms:
 //!

@@ -17,8 +17,8 @@
 //! U4. The search for a lease never waits, and no user can make it long by opening many files or starting programs of
 //!     root's: all user numbers of a server are those of one user, and the lease is among its first descriptors. Other
 //!     users' processes are searched only for a mount of root's whose server is not found among root's processes.
-//! U5. The server has the lease open for writing, and a process that waits for it only for reading. So a waiting process
-//!     is never taken for the server, and never ended in its place.
+//! U5. The server has the lease open for writing, and a process that waits for it only for reading. So a waiting
+//!     process is never taken for the server, and never ended in its place.
 //! U6. `umount` waits for the last writes. It does not wait for a mount that another namespace still has, for as long
 //!     as that likes: if the server does not learn of the end of its mount within some seconds, the wait ends.
 
