@@ -3,7 +3,7 @@
 //! P1. Where our recovery ends, FreeBSD's replay ([`ordo_bsdreplay`]) must end, too: on a volume on which a full repair
 //!     finds nothing but what [`leaves`] has, and ends in the same tree. So everything that is promised of our recovery
 //!     is promised of theirs.
-//! P2. What follows from the image that FreeBSD leaves is computed once for each.
+//! P2. Several images of ours may lead to one image of FreeBSD's. That one is judged once.
 //! P3. A replay that gives up does no harm: a full check follows. But it is a breach, since the journal is worth
 //!     nothing then; except for a journal that its writer declared void. Images with a torn block of several sectors
 //!     are not judged: FreeBSD's replay would not see that.

@@ -1,8 +1,8 @@
 //! A scheme after whose crash the volume may be mounted and written to at once: what the explorer requires of it.
 //!
-//! No ready-made scheme promises that. `Claims` stands for one: the conventional order with another declaration, and,
-//! in the variant that keeps its promise, with each map durable before anything that points to what was allocated from
-//! it, and a cleared inode before its number is free: without fsck, a mark says what is used.
+//! No ready-made scheme promises that. `Claims` stands for one: it has the conventional order and declares more. One
+//! variant keeps that promise: each map is durable before anything that points to what was allocated from it, and a
+//! cleared inode before its number is free. (Without fsck the maps alone say what is used.)
 
 use ordo_buf::{Answer, Cache, CrashLeaves, Must, Op, Promises, Scheme, Step};
 use ordo_crash::{Device, Oracle, Plan, Report, explore};

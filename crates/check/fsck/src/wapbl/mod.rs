@@ -13,9 +13,9 @@
 //! L4. The superblock is the last image, and keeps the flag until everything else is durable. The mark that the volume
 //!     is clean is written before the flag is cleared: a volume without the flag and without the mark would have to be
 //!     checked, and so a torn write must not leave one.
-//! L5. A volume that was not clean before it was mounted with its log is not clean after the replay either.
-//! L6. An inode of the list that is damaged is left, and the volume is then not marked clean: the images count
-//!     nevertheless.
+//! L5. The replay marks a volume clean only if it was clean before NetBSD mounted it with its log.
+//! L6. A damaged inode of the list is left as it is, and the volume is then not marked clean. The images are written
+//!     all the same.
 
 mod free;
 mod pieces;

@@ -1,7 +1,7 @@
 //! `--jsonl`: the units of an exploration, and of a campaign of faults; and how their results are joined.
 //!
-//! U1. Scripts by name are divided by image: each into as many parts as its states ask for, so a unit takes seconds.
-//!     Sets of many are divided into rows. Neither depends on the number of shards.
+//! U1. A script that is given by name is divided by image, into so many parts that each of these units takes seconds.
+//!     Sets of many scripts are divided into rows. Neither depends on the number of shards.
 
 use super::document::Document;
 use super::scripts::Work;
