@@ -1,7 +1,7 @@
 //! `ordo mkfs`
 //!
 //! `shape` makes a new volume of the arguments; `held` finds what its place holds already. `build` fills it with a
-//! [`planned`] tree, which `walk` has from a directory and `planned` from a tar archive, and `manifest` changes.
+//! [`planned`] tree: `walk` reads one from a directory, `planned` from a tar archive, and `manifest` changes it.
 
 mod build;
 mod clock;
