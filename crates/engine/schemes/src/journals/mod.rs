@@ -28,8 +28,8 @@
 //!     log that cannot be replayed. A transaction without that room is not written, as if it did not fit.
 //! Q9. An fsync does not force the log if the log has nothing for it: what is new of the inode is at home, or an fsync
 //!     has made it durable before (ufs-inode-4); all of the file that belongs into the log is durable there; and so are
-//!     all names. An image of the inode that has landed does not show this: it may have been a stable image, without the
-//!     newest changes (Q2). The transaction of those must be durable, too.
+//!     all names. An image of the inode that has landed does not show this: it may have been a stable image, without
+//!     the newest changes (Q2). The transaction of those must be durable, too.
 
 mod blocks;
 mod gate;
