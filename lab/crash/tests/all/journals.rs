@@ -32,9 +32,10 @@ fn plan(scheme: &str, settings: &str, script: Script, device: &Device) -> Plan {
 /// Scripts, how many states of each, and one in how many images has its recovery cut as well. Each run takes another
 /// part of the sequences, and the two runs of a case share the lists of bugs.
 fn sets(run: usize) -> Vec<(Vec<Script>, u64, u32)> {
-    let bugs = script::bugs().into_iter().chain(script::ufs()).skip(run % 2).step_by(2).collect();
+    let bugs = script::bugs().into_iter().chain(script::ufs());
+    let bugs = bugs.skip(run % common::short(2, 6)).step_by(common::short(2, 6)).collect();
     let single = ace::sequences(&ace::Bounds::length(1)).skip(run).step_by(2 * CASES.len()).collect();
-    vec![(script::all(), 40, 32), (bugs, 4, 96), (single, 2, 96)]
+    vec![(script::all(), common::short(40, 20), 32), (bugs, 4, 96), (single, 2, 96)]
 }
 
 fn explored(run: usize, (scheme, settings): (&str, &str), device: &Device) -> Vec<Report> {

@@ -42,7 +42,12 @@ fn explored(device: &Device, case: Case) -> Vec<Report> {
 #[test]
 fn a_log_on_a_disk_of_its_own_loses_nothing_that_was_promised() {
     let honest: Vec<&Device> = DEVICES.iter().filter(|device| device.honest).collect();
-    let all: Vec<_> = honest.iter().flat_map(|device| CASES.map(|case| (*device, case))).collect();
+    // In the short form each case is on two devices, and each device has half of the cases.
+    let all = honest
+        .iter()
+        .enumerate()
+        .flat_map(|(n, device)| CASES.iter().enumerate().map(move |(m, case)| (n + m, (*device, *case))));
+    let all: Vec<_> = all.filter(|(sum, _)| sum % common::short(1, 2) == 0).map(|(_, run)| run).collect();
     let mut violations = Vec::new();
     let found = common::by_two(all.len(), |at| explored(all[at].0, all[at].1));
     for ((_, case), reports) in all.iter().zip(found) {

@@ -11,12 +11,14 @@ use ordo_workload::script::{self, Script, ace};
 type Sets = Vec<(Vec<Script>, u64, u32)>;
 
 fn sets() -> Sets {
-    vec![(script::bugs(), 150, 3), (script::all(), 500, 3), (script::ufs(), 200, 3), (single(), 60, 6)]
+    let short = common::short::<u64>;
+    let sets = [(script::bugs(), short(150, 50), 3), (script::all(), short(500, 150), 3)];
+    sets.into_iter().chain([(script::ufs(), short(200, 50), 3), (single(), short(60, 20), 6)]).collect()
 }
 
 /// A replay and its cuts cost more than a scan does.
 fn short_sets() -> Sets {
-    vec![(script::all(), 20, 24), (script::ufs(), 8, 48)]
+    vec![(script::all(), common::short(20, 10), 24), (script::ufs(), common::short(8, 3), 48)]
 }
 
 fn single() -> Vec<Script> {
