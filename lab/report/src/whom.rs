@@ -10,7 +10,7 @@ use crate::document::{Document, Given, Promises};
 use crate::number::{bytes, fixed, share};
 use crate::subject::{OnDisk, Subject, on_disks, subjects};
 use crate::words::word as explained;
-use crate::{map, tabs};
+use crate::{map, tabs, yes_or_no};
 use maud::{Markup, html};
 
 /// Within so much of the best is as good: less is no reason to choose.
@@ -190,7 +190,7 @@ fn because(by: By, first: Option<usize>, fit: usize, of: usize, on: &OnDisk) -> 
 fn missing(given: &[Given], subjects: &[Subject], disks: &[OnDisk]) -> Markup {
     let has_crash = subjects.iter().any(|subject| subject.tried > 0.0);
     let few = disks.iter().all(|on| on.speeds.len() < 2);
-    let old: Vec<&str> = given.iter().filter(|one| is_silent(one)).map(crate::page::file).collect();
+    let old: Vec<&str> = given.iter().filter(|one| is_silent(one)).map(crate::document::file).collect();
     html! {
         @if few || !has_crash || !old.is_empty() {
             ul.notes {
@@ -256,7 +256,7 @@ fn costs(subjects: &[Subject]) -> Markup {
                     } }
                     tbody { @for (subject, promises) in known() { tr {
                         th scope="row" { (subject.name) }
-                        @for (_, _, answer) in ASKED { @let (yes, good) = answer(promises); td { (word(yes, good)) } }
+                        @for (_, _, answer) in ASKED { @let (yes, good) = answer(promises); td { (yes_or_no::of(yes, good)) } }
                         td { (tried(subject)) }
                     } } }
                 }
@@ -272,11 +272,6 @@ fn costs(subjects: &[Subject]) -> Markup {
             } }
         }
     }
-}
-
-/// Yes or no, with a colour that says whether that is good, and a mark for those who do not see it.
-pub(crate) fn word(yes: bool, good: bool) -> Markup {
-    html! { span class=(if good { "badge held" } else { "badge broken" }) { span aria-hidden="true" { (if good { "\u{2713} " } else { "\u{2717} " }) } (if yes { "yes" } else { "no" }) } }
 }
 
 fn tried(subject: &Subject) -> Markup {

@@ -10,9 +10,9 @@
 
 use crate::error::{Result, WorkloadError, at};
 use crate::meter::{Meter, Phase, PhaseResult};
+use crate::parameters::{Parameter, Values};
 use crate::paths::{Held, Session, join};
 use crate::program::Program;
-use crate::registry::{Parameter, Values};
 use crate::sequential::{LARGE, Transfers, new_large};
 use ordo_rt::Rng;
 use ordo_vfs::FileSystem;

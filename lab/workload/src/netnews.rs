@@ -15,9 +15,9 @@
 use crate::contents;
 use crate::error::{Result, WorkloadError, at};
 use crate::meter::{Meter, Phase, PhaseResult};
+use crate::parameters::{Parameter, Values};
 use crate::paths::{self, Held, Session};
 use crate::program::Program;
-use crate::registry::{Parameter, Values};
 use ordo_rt::Rng;
 use ordo_vfs::{FileSystem, Name};
 

@@ -3,9 +3,9 @@
 
 use crate::error::{Result, WorkloadError};
 use crate::meter::{Meter, Phase, PhaseResult};
+use crate::parameters::{Parameter, Values};
 use crate::paths::Session;
 use crate::program::Program;
-use crate::registry::{Parameter, Values};
 use crate::sequential::{Transfers, new_large};
 use ordo_rt::Rng;
 use ordo_vfs::FileSystem;

@@ -7,8 +7,8 @@
 
 use crate::error::{Result, at};
 use crate::meter::{Meter, PhaseResult};
+use crate::parameters::{Parameter, Values};
 use crate::paths::{Session, join};
-use crate::registry::{Parameter, Values};
 use ordo_vfs::{FileSystem, Refusal};
 
 /// A program over any file system.

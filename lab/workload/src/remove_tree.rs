@@ -3,9 +3,9 @@
 
 use crate::error::{Result, at};
 use crate::meter::{Meter, Phase, PhaseResult};
+use crate::parameters::{Parameter, Values};
 use crate::paths::Session;
 use crate::program::Program;
-use crate::registry::{Parameter, Values};
 use crate::tree::Tree;
 use crate::unix::{Costs, Unix};
 use ordo_vfs::{FileSystem, Name};

@@ -7,8 +7,8 @@
 
 use crate::contents;
 use crate::error::{Result, WorkloadError, at};
+use crate::parameters::{Parameter, Values};
 use crate::paths::{self, Session};
-use crate::registry::{Parameter, Values};
 use ordo_rt::Rng;
 use ordo_vfs::FileSystem;
 

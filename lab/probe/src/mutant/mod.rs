@@ -8,77 +8,20 @@
 //!     twice.
 
 mod list;
+mod spec;
 #[cfg(test)]
 mod tests;
 
 pub use list::mutants;
-use list::{Site, StepKind};
+pub use spec::MutantSpec;
+
+use spec::{AtFsync, AtSync, Deed, Site, StepKind};
 
 use ordo_buf::{Answer, BufRef, Cache, Key, Landing, Must, Op, Scheme, Step, Wrapper};
 use ordo_ondisk::{Ino, Lbn};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
-
-/// A seeded bug.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MutantSpec {
-    /// Its stable name: action, step, and which of its occurrences.
-    pub name: String,
-    /// What is wrong, in one line.
-    pub says: String,
-    deed: Deed,
-    when: When,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Deed {
-    /// The demand is omitted.
-    Forget(Site),
-    /// The demand is delayed to the end of the call.
-    Late(Site),
-    /// The demand is delayed until after the next one of the same call.
-    Swap(Site),
-    Fsync(AtFsync),
-    Sync(AtSync),
-}
-
-/// What fsync does instead.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum AtFsync {
-    Nothing,
-    WithoutInode,
-    WithoutData,
-    WithoutIndirect,
-    WithoutLast,
-    WithoutWaiting,
-}
-
-/// What sync does instead.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum AtSync {
-    Nothing,
-    WithoutWaiting,
-}
-
-/// Which occurrences are affected.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum When {
-    Every,
-    EverySecond,
-    Only(u64),
-}
-
-impl When {
-    /// Whether the `n`-th occurrence is affected, counted from 1.
-    fn means(self, n: u64) -> bool {
-        match self {
-            When::Every => true,
-            When::EverySecond => n.is_multiple_of(2),
-            When::Only(k) => n == k,
-        }
-    }
-}
 
 /// A scheme with a seeded bug.
 pub struct Mutant {

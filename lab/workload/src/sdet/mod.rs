@@ -30,66 +30,20 @@
 //! On the modelled machine it was not enough; `ordo paper mup1994` uses shorter commands (`docs/papers/mup1994.md`).
 
 mod mix;
+mod setting;
 mod user;
+
+pub use setting::Sdet;
 
 use crate::error::{Result, WorkloadError, at};
 use crate::meter::{Meter, Phase, PhaseResult};
+use crate::parameters::{Parameter, Values};
 use crate::paths::Session;
 use crate::program::Program;
-use crate::registry::{Parameter, Values};
 use mix::{MIX, Subtask};
 use ordo_rt::Rng;
 use ordo_vfs::FileSystem;
 use user::User;
-
-/// Its parameters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sdet {
-    /// Scripts that this user runs, one after another.
-    pub scripts: u64,
-    /// The random seed for the order of subtasks.
-    pub seed: u64,
-    /// Temporary files of a compilation.
-    pub temps: u64,
-    /// Bytes of one read or write, 1 to 2^30.
-    pub transfer: u64,
-    /// Microseconds of computing per process.
-    pub process_us: u64,
-    /// Microseconds of computing per file whose attributes ls, find, cpio or make examine.
-    pub look_us: u64,
-    /// Nanoseconds of computing per byte that a command reads.
-    pub byte_ns: u64,
-    /// Milliseconds of computing per source compiled.
-    pub compile_ms: u64,
-    /// Milliseconds of computing per program linked.
-    pub link_ms: u64,
-    /// Milliseconds of computing per nroff.
-    pub nroff_ms: u64,
-    /// Milliseconds of computing per spell.
-    pub spell_ms: u64,
-}
-
-impl Default for Sdet {
-    fn default() -> Sdet {
-        Sdet {
-            scripts: 1,
-            seed: 42,
-            temps: 6,
-            transfer: 8192,
-            process_us: 27_000,
-            look_us: 3_500,
-            byte_ns: 300,
-            compile_ms: 200,
-            link_ms: 100,
-            nroff_ms: 100,
-            spell_ms: 100,
-        }
-    }
-}
-
-const SOURCES: u64 = 8;
-const HEADERS: u64 = 4;
-const DOCS: u64 = 6;
 
 /// The subtasks of a script in a new random order.
 fn script(rng: &mut Rng) -> Vec<&'static Subtask> {

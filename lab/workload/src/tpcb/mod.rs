@@ -30,10 +30,10 @@ mod pool;
 
 use crate::error::{Result, WorkloadError, at};
 use crate::meter::{Meter, Phase, PhaseResult};
-use crate::own_log::ProgramLog;
+use crate::parameters::{Parameter, Values};
 use crate::paths::{Held, Session, join};
 use crate::program::Program;
-use crate::registry::{Parameter, Values};
+use crate::program_log::ProgramLog;
 use layout::{BRANCHES, FILES, File, PAGES, PageId, Place, Shape, TELLERS};
 use ordo_rt::Rng;
 use ordo_vfs::{FileSystem, Name};
@@ -368,7 +368,7 @@ mod tests {
     #[test]
     fn each_group_of_transactions_is_one_write_of_the_log_and_without_one_nothing_is_written() {
         for (log, group, writes) in [(0, 1, 0), (900, 1, 1100), (900, 16, 68), (900, 2000, 0)] {
-            let (fs, disk) = (MemFs::timeless(), crate::own_log::tests::Noted::default());
+            let (fs, disk) = (MemFs::timeless(), crate::program_log::tests::Noted::default());
             let session = Session::new(&fs).with_own_log(&disk);
             let program = Tpcb { log, group, ..SMALL };
             ready(session.mkdir_all("b")).unwrap();

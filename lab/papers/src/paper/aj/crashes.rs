@@ -1,10 +1,10 @@
 //! Claims about crashes: judged by what power cuts have shown of the scheme `block-journal`, which is ext3's journal.
 
-use crate::paper::SetUp;
 use crate::paper::claims::{Claim, claims_of};
 use crate::paper::document::Document;
 use crate::paper::features::Features;
 use crate::paper::judge::Judged;
+use crate::paper::set_up::SetUp;
 use ordofs::schemes::Settings;
 
 const MODES: [(&str, &str); 3] =

@@ -10,7 +10,7 @@ use crate::paper::claims::{Claim, claims_of};
 use crate::paper::document::Document;
 use crate::paper::features::{Features, Recovery};
 use crate::paper::judge::Judged;
-use crate::paper::{FEATURES, SetUp};
+use crate::paper::set_up::{FEATURES, SetUp};
 
 /// The systems that can be checked: all of the paper's that we have.
 pub(in crate::paper) fn set_ups() -> Vec<SetUp> {
