@@ -24,7 +24,7 @@
 //!     however much room there is by then: if the log had it as well, it could not be written before the transaction is
 //!     durable, which waits for it.
 //! Q8. Behind each transaction that lists files without a name, the log has room for one more transaction with only
-//!     these lists: what a replay writes before it frees such files (fsck-redo-5). Otherwise a crash could leave a
+//!     these lists: what a replay writes before it frees such files (recover-redo-5). Otherwise a crash could leave a
 //!     log that cannot be replayed. A transaction without that room is not written, as if it did not fit.
 //! Q9. An fsync does not force the log if the log has nothing for it: what is new of the inode is at home, or an fsync
 //!     has made it durable before (ufs-inode-4); all of the file that belongs into the log is durable there; and so are
