@@ -18,7 +18,7 @@ use ordo_rt::{Rng, Rt, Time};
 use ordo_schemes::Settings;
 use ordo_vfs::{Caller, FileSystem, NodeId, Refusal};
 use ordo_workload::random::{Op, Outcome, Player, compare_trees};
-use ordofs::{Engine, LayoutName, Located, MountOptions, Mounted, Syncer};
+use ordofs::{LayoutName, Located, MountOptions, Mounted, Policy, Syncer};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -119,9 +119,10 @@ pub(crate) struct Recording {
     engine_calls: (u64, Vec<u64>),
 }
 
-/// As on a mount, but with the papers' syncer: a recording must also hold late writes and writes in no order.
-pub(crate) fn engine() -> Engine {
-    Engine { syncer: Syncer::OF_THE_PAPERS, near_head: Some(true), ..Engine::default() }
+/// As on a mount, but with a syncer that promises nothing, as the papers' systems had it: a recording must also hold
+/// late writes and writes in no order.
+pub(crate) fn policy() -> Policy {
+    Policy { syncer: Syncer::Age(Duration::from_secs(30)), near_head: Some(true), ..Policy::default() }
 }
 
 /// Mounts the volume on `ram` in this order, through `disks`.
@@ -141,7 +142,7 @@ pub(crate) fn mount(
     let found = ordofs::find(&mut read, size);
     let found = found.map_err(|error| Error::Mount(error.to_string()))?;
     let options =
-        MountOptions { cache: 64 << 20, noatime: true, read_only, engine: engine(), ..MountOptions::default() };
+        MountOptions { cache: 64 << 20, noatime: true, read_only, policy: policy(), ..MountOptions::default() };
     let located = Located { found, disk, log, claim: None };
     let mounted = match order.into() {
         Order::Scheme(scheme) => rt.block_on(Mounted::mount_with(rt, located, scheme, &options)),
