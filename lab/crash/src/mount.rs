@@ -6,11 +6,13 @@ use crate::order::Order;
 use ordo_disk::RamDisk;
 use ordo_rt::Rt;
 use ordo_schemes::Settings;
-use ordofs::{Engine, Located, MountOptions, Mounted, Syncer};
+use ordofs::{Located, MountOptions, Mounted, Policy, Syncer};
+use std::time::Duration;
 
-/// As on a mount, but with the papers' syncer: a recording must also hold late writes and writes in no order.
-pub(crate) fn engine() -> Engine {
-    Engine { syncer: Syncer::OF_THE_PAPERS, near_head: Some(true), ..Engine::default() }
+/// As on a mount, but with a syncer that promises nothing, as the papers' systems had it: a recording must also hold
+/// late writes and writes in no order.
+pub(crate) fn policy() -> Policy {
+    Policy { syncer: Syncer::Age(Duration::from_secs(30)), near_head: Some(true), ..Policy::default() }
 }
 
 /// Mounts the volume on `ram` in this order, through `disks`.
@@ -30,7 +32,7 @@ pub(crate) fn mount(
     let found = ordofs::find(&mut read, size);
     let found = found.map_err(|error| Error::Mount(error.to_string()))?;
     let options =
-        MountOptions { cache: 64 << 20, noatime: true, read_only, engine: engine(), ..MountOptions::default() };
+        MountOptions { cache: 64 << 20, noatime: true, read_only, policy: policy(), ..MountOptions::default() };
     let located = Located { found, disk, log, claim: None };
     let mounted = match order.into() {
         Order::Scheme(scheme) => rt.block_on(Mounted::mount_with(rt, located, scheme, &options)),

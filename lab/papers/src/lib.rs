@@ -14,6 +14,7 @@ mod error;
 mod log_drive;
 mod machine;
 pub mod paper;
+mod policies;
 mod prepared;
 mod promised;
 mod replay;

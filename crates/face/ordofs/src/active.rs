@@ -79,7 +79,7 @@ pub(crate) async fn under(
         return Ok(None);
     }
     let wanted = ordo_active::Options {
-        near_head: options.engine.near_head,
+        near_head: options.policy.near_head,
         volatile_cache: options.volatile_cache,
         read_only,
         learning: options.settings.learning,

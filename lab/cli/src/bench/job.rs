@@ -236,7 +236,6 @@ fn file_system(path: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ordofs::Habits;
 
     fn job(users: u32) -> Job {
         let params = Params::parse("pairs=50").unwrap();
@@ -343,14 +342,14 @@ mod tests {
         };
         for (bsize, block) in [(None, 8192), (Some(4096), 4096)] {
             let log = of(MachineOf::Of1995, "lfs", bsize);
-            let counts = log.engine.counts.expect("that system counts");
+            let counts = log.policy.counts.expect("that system counts");
             // More than 114.
-            assert_eq!((counts.high, counts.low, counts.habits), (114, 0, Habits::Bsd44Log));
+            assert_eq!((counts.high, counts.low, counts.most_dirty, counts.segments), (114, 0, 228, true));
             assert_eq!(
-                (log.shape.block, log.engine.cluster, log.memory),
+                (log.shape.block, log.policy.cluster, log.memory),
                 (block, 0, 500 * block as usize + (256 << 10))
             );
-            assert_eq!(of(MachineOf::Of1995, "sync", bsize).engine, Machine::of_1995().engine);
+            assert_eq!(of(MachineOf::Of1995, "sync", bsize).policy, Machine::of_1995().policy);
         }
         for machine in [MachineOf::Of1994, MachineOf::Of2000, MachineOf::Today] {
             assert_eq!(of(machine, "lfs", None), machine.machine("dec_dsp3105"));

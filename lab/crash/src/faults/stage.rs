@@ -6,7 +6,7 @@
 
 use super::view::View;
 use crate::disks::Disks;
-use crate::mount::{engine, mount};
+use crate::mount::{mount, policy};
 use crate::tree::Tree;
 use crate::{Error, Plan, volume};
 use ordo_disk::{Disk, DiskOp, Event, Kind, RamDisk};
@@ -249,7 +249,7 @@ type Look<'l> = &'l mut dyn FnMut(&Mounted, Option<&Outcome>) -> Result<(), Erro
 fn play(plan: &Plan, calls: &[Op], rt: &Rt, ram: &RamDisk, disks: Disks, look: Look<'_>) -> Result<Played, Error> {
     let mut played = Played::default();
     let (found, log, disk) = (find(ram)?, disks.home(), disks.volume);
-    let options = MountOptions { cache: CACHE, noatime: true, engine: engine(), ..MountOptions::default() };
+    let options = MountOptions { cache: CACHE, noatime: true, policy: policy(), ..MountOptions::default() };
     let mounted = match rt.block_on(Mounted::mount_with(
         rt,
         Located { found: found.into(), disk, log, claim: None },

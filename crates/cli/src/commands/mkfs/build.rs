@@ -267,7 +267,7 @@ fn filled(args: &Args, spec: &ImageSpec, tree: &Tree, rt: &Rt, disk: Rc<dyn Disk
     }
     // A cluster moves if it was not written before, and when that is depends on the disk (B1). On a new volume there is
     // nothing to win: files lie one behind the other.
-    options.engine.reallocates = false;
+    options.policy.reallocates = false;
     let opened = Opened::on_disk(rt, spec, disk, options)?;
     let mut filler = Filler::new(tree, &opened.mounted);
     let outcome = rt.block_on(async {

@@ -8,7 +8,7 @@ mod log;
 
 use layout::{Append, LARGEST};
 use log::{BLOCK, Log};
-use ordo_buf::{Cache, CacheOptions, Health, LogFile, Scheme, Syncer};
+use ordo_buf::{Cache, Health, LogFile, Policy, Scheme, Syncer};
 use ordo_disk::{Disk, DiskOff, Queue, QueueOptions, RamDisk};
 use ordo_model::{MemFs, Options};
 use ordo_rt::Rt;
@@ -56,11 +56,11 @@ async fn mount_on(rt: &Rt, disk: Rc<dyn Disk>, log: Log, name: &str, memory: usi
         journal.begin_log(file).await.expect("there is room for it");
     }
     let queue = Queue::new(rt, disk, QueueOptions::default());
-    let options = CacheOptions { syncer: Syncer::Age(Duration::from_secs(2)), ..CacheOptions::of_size(memory) };
-    let cache = Cache::new(rt.clone(), queue, Health::default(), options);
+    let policy = Policy { syncer: Syncer::Age(Duration::from_secs(2)), ..Policy::default() };
+    let cache = Cache::new(rt.clone(), queue, Health::default(), memory, policy);
     let log = Rc::new(log);
     let layout = Append::open(&cache, scheme, log.clone()).await.expect("the log is good");
-    let fs = Rc::new(Ufs::new(layout, ordo_ufs::Options::default()));
+    let fs = Rc::new(Ufs::new(layout, ordo_ufs::Atime::default()));
     rt.spawn(Cache::run_syncer(Rc::downgrade(&cache)));
     rt.spawn(Ufs::run_upkeep(Rc::downgrade(&fs)));
     Mount { fs, log }

@@ -107,7 +107,7 @@ pub(super) fn change_spread(
     // The old contents of its blocks do not matter, and need not be overwritten.
     let settings = Settings { alloc_init: Some(AllocInit::Directories), ..Settings::default() };
     let mut options = MountOptions { scheme: Some("sync".into()), settings, ..MountOptions::default() };
-    options.engine.section = section;
+    options.policy.section = section;
     let mounted = rt.block_on(Mounted::mount(rt, located, &options))?;
     let done = rt.block_on(async {
         what.remove(mounted.fs()).await?;

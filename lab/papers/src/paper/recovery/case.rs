@@ -213,7 +213,7 @@ impl Case {
             scheme: Some(scheme.to_owned()),
             cache: machine.memory,
             settings: unordered(scheme),
-            engine: machine.engine.clone(),
+            policy: machine.policy,
             ..MountOptions::default()
         };
         let located = locate_on(rt, disk.clone())?;
