@@ -61,8 +61,8 @@ pub use batch::Batch;
 pub use buf::{Buf, BufRef, ImageNo, Key};
 pub use cache::{Cache, CacheStats, Want};
 pub use capability::{
-    Ahead, Capabilities, Defers, Explains, InStream, KeepsLog, LogFile, LogKind, OrdersQueue, Places, Ready,
-    SeesChanges, Sequence, TracksBufs, TracksInodes, WhileLeaving,
+    Ahead, Capabilities, Defers, Explains, InStream, KeepsLog, LogFile, LogKind, OrdersQueue, Ready, SeesChanges,
+    Sequence, TracksBufs, TracksInodes, WhileLeaving,
 };
 pub use health::{Health, Trouble};
 pub use held::{Held, How};

@@ -1,7 +1,7 @@
 //! The fast file system as a [`Layout`].
 
 use crate::Ffs;
-use ordo_buf::{BufRef, Cache, Freed, Op, Places};
+use ordo_buf::{BufRef, Cache, Freed, Op};
 use ordo_ondisk::{Dinode, Ino, Lbn};
 use ordo_ufs::{Fill, Inode, Layout, Mapped, NewInode, Quotas, Shape};
 use ordo_vfs::{Caller, Error, Kind, Result, StatFs};
@@ -26,9 +26,6 @@ impl Ffs {
 }
 
 impl Layout for Ffs {
-    const NAME: &'static str = "FFS";
-    const PLACES: Places = Places::Fixed;
-
     fn cache(&self) -> &Rc<Cache> {
         &self.cache
     }

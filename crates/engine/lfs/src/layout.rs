@@ -1,16 +1,13 @@
 //! [`ordo_ufs::Layout`] for the log. Each method is in the room of its name.
 
 use crate::Lfs;
-use ordo_buf::{BufRef, Cache, Freed, Op, Places, Promises, Scheme};
+use ordo_buf::{BufRef, Cache, Freed, Op, Promises, Scheme};
 use ordo_ondisk::{Ino, Lbn};
 use ordo_ufs::{Fill, Inode, Layout, Mapped, NewInode, Shape};
 use ordo_vfs::{Caller, Error, Kind, Refusal, Result, StatFs};
 use std::rc::Rc;
 
 impl Layout for Lfs {
-    const NAME: &'static str = "lfs";
-    const PLACES: Places = Places::Moving;
-
     fn cache(&self) -> &Rc<Cache> {
         &self.cache
     }

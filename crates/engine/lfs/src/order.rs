@@ -7,7 +7,7 @@
 use crate::log::Log;
 use ordo_buf::{
     Answer, BufRef, Cache, CallKind, Capabilities, CrashLeaves, Defers, Durable, ImageNo, Key, Landing, Leave, Must,
-    Op, Places, Promises, Ready, Scheme, Step,
+    Op, Promises, Ready, Scheme, Step,
 };
 use ordo_disk::{Written, all_durable};
 use ordo_ondisk::Ino;
@@ -54,7 +54,7 @@ impl Scheme for Order {
     }
 
     fn capabilities(self: Rc<Self>) -> Capabilities {
-        Capabilities { places: Places::Moving, defers: Some(self), ..Capabilities::default() }
+        Capabilities { defers: Some(self), ..Capabilities::default() }
     }
 
     fn step(&self, _: &Rc<Cache>, _: Op, step: Step<'_>) -> Answer {

@@ -10,12 +10,11 @@
 //! [`ordo_buf::Scheme`]). A scheme decides what to wait for, and what else keeps the order instead.
 //!
 //! Beside the core of that trait a scheme may have capabilities ([`ordo_buf::Capabilities`]). `Lock` is no trait but
-//! the setting `while_leaving`: a buf is locked while its image is in flight. `Moving` is the setting `places`: it goes
-//! with a layout whose blocks move, too.
+//! the setting `while_leaving`: a buf is locked while its image is in flight.
 //!
 //! | scheme | capabilities |
 //! | --- | --- |
-//! | `async` | `Moving` |
+//! | `async` | none |
 //! | `sync`, `conventional` | `Lock` |
 //! | `flag-*` | `OrdersQueue`; without `-cb` `Lock` |
 //! | `chains-*` | `OrdersQueue`, `TracksInodes`; without `-cb` `Lock` |

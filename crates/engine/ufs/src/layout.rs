@@ -1,7 +1,7 @@
 //! The interface of a layout, which decides where things are placed.
 
 use crate::{Inode, Quotas, Shape};
-use ordo_buf::{BufRef, Cache, Freed, Op, Places, Promises, Scheme};
+use ordo_buf::{BufRef, Cache, Freed, Op, Promises, Scheme};
 use ordo_ondisk::{Dinode, Ino, Lbn};
 use ordo_vfs::{Caller, Kind, Result, StatFs};
 use std::rc::Rc;
@@ -37,27 +37,6 @@ pub enum Mapped {
     },
 }
 
-/// A scheme that does not go with a layout.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the scheme {scheme} needs blocks that keep their places, and those of {layout} move; choose async")]
-pub struct Unfit {
-    /// The scheme.
-    pub scheme: &'static str,
-    /// The layout.
-    pub layout: &'static str,
-}
-
-/// Whether `scheme` goes with layout `L`; to be checked before anything of the volume is changed.
-///
-/// # Errors
-/// [`Unfit`].
-pub fn check_fit<L: Layout>(scheme: &Rc<dyn Scheme>) -> std::result::Result<(), Unfit> {
-    match (L::PLACES, scheme.clone().capabilities().places) {
-        (Places::Fixed, _) | (Places::Moving, Places::Moving) => Ok(()),
-        (Places::Moving, Places::Fixed) => Err(Unfit { scheme: scheme.name(), layout: L::NAME }),
-    }
-}
-
 /// Puts bytes into a block; gets the whole block.
 pub type Fill<'a> = &'a mut dyn FnMut(&mut [u8]);
 
@@ -67,12 +46,6 @@ pub type Fill<'a> = &'a mut dyn FnMut(&mut [u8]);
 /// The caller holds the inode's lock: exclusively if something changes.
 #[allow(async_fn_in_trait)]
 pub trait Layout: 'static {
-    /// Its name, for messages.
-    const NAME: &'static str;
-
-    /// Whether its blocks keep their places.
-    const PLACES: Places;
-
     /// The buffer cache.
     fn cache(&self) -> &Rc<Cache>;
 

@@ -43,7 +43,7 @@ mod xattr;
 
 pub use fs::{Atime, Ufs};
 pub use inode::Inode;
-pub use layout::{Fill, Layout, Mapped, NewInode, Unfit, check_fit};
+pub use layout::{Fill, Layout, Mapped, NewInode};
 pub use observer::{EntryAt, Observer};
 pub use once::Once;
 pub use quota::{Charged, Hold, Quotas};

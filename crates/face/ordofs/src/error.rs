@@ -47,9 +47,6 @@ pub enum OpenError {
         "cleaner= is an option of log-structured volumes (LFS), and this is UFS, which has no cleaner; leave it out"
     )]
     NoCleaner,
-    /// The scheme does not go with the volume's layout.
-    #[error(transparent)]
-    Unfit(#[from] ordo_ufs::Unfit),
     /// A new volume cannot have this shape.
     #[error(transparent)]
     Shape(#[from] ordo_ffs::NewfsError),

@@ -36,18 +36,6 @@ pub enum WhileLeaving {
     Copy,
 }
 
-/// Whether the blocks of a volume keep their places: as a layout has it, and as a scheme needs it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Places {
-    /// A block is written again where it lies. A scheme that orders writes, rolls an image back, or logs what changes
-    /// at an address, goes with such a layout only.
-    #[default]
-    Fixed,
-    /// A block gets a new place with each write, in a batch. A scheme that orders nothing goes with this, too: the
-    /// order of the log is the layout's.
-    Moving,
-}
-
 /// The capabilities of a scheme. The default is a scheme that has none.
 #[derive(Clone, Default)]
 pub struct Capabilities {
@@ -68,8 +56,6 @@ pub struct Capabilities {
     /// Whether changes wait while an image is in flight: `Lock` for `sync`, `conventional`, and those `flag-*` and
     /// `chains-*` whose names do not end in `-cb`.
     pub while_leaving: WhileLeaving,
-    /// The layouts that it goes with: only those with fixed places, or any. `Moving` for `async`.
-    pub places: Places,
 }
 
 /// Each method answers for a scheme without the capability, too (capability-2).
@@ -140,7 +126,7 @@ impl Capabilities {
 
     /// The names of those that it has, in the order of the table in `ordo_schemes`.
     pub fn names(&self) -> Vec<&'static str> {
-        let Capabilities { log, changes, order, defers, bufs, inodes, explains, while_leaving, places } = self;
+        let Capabilities { log, changes, order, defers, bufs, inodes, explains, while_leaving } = self;
         let has = [
             ("KeepsLog", log.is_some()),
             ("SeesChanges", changes.is_some()),
@@ -150,7 +136,6 @@ impl Capabilities {
             ("TracksInodes", inodes.is_some()),
             ("Explains", explains.is_some()),
             ("Lock", *while_leaving == WhileLeaving::Lock),
-            ("Moving", *places == Places::Moving),
         ];
         has.into_iter().filter_map(|(name, has)| has.then_some(name)).collect()
     }

@@ -3,7 +3,7 @@
 //! The upper bound for every other scheme, and the only one that a power cut may ruin: a block may belong to two files,
 //! a name to none. A file made and removed before the syncer runs costs no write at all.
 
-use ordo_buf::{Answer, Cache, Capabilities, CrashLeaves, Durable, Must, Op, Places, Promises, Scheme, Step};
+use ordo_buf::{Answer, Cache, CrashLeaves, Durable, Must, Op, Promises, Scheme, Step};
 use std::rc::Rc;
 
 /// The scheme `async`.
@@ -29,10 +29,6 @@ impl Scheme for NoOrder {
             mount_at_once: false,
             rules: Vec::new(),
         }
-    }
-
-    fn capabilities(self: Rc<Self>) -> Capabilities {
-        Capabilities { places: Places::Moving, ..Capabilities::default() }
     }
 
     fn step(&self, _cache: &Rc<Cache>, _op: Op, step: Step<'_>) -> Answer {

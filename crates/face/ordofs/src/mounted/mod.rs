@@ -171,7 +171,6 @@ impl Mounted {
         options: &MountOptions,
         quotas: Option<QuotaLimits>,
     ) -> std::result::Result<Mounted, OpenError> {
-        ordo_ufs::check_fit::<Ffs>(&scheme)?;
         let read_only = options.read_only || located.disk.info().read_only;
         let mut opening = ordo_ffs::Opening {
             read_only,

@@ -157,6 +157,18 @@ fn what_is_not_dirty_stays_for_the_next_transaction() {
     assert_eq!(members.low(), None);
 }
 
+/// members-4: a batch of the layout has it, but not before the calls of its transaction are whole in the log.
+#[test]
+fn what_has_no_place_is_not_logged_and_waits_for_its_transaction() {
+    let world = world();
+    let (mut members, buf) = (Members::default(), world.buf(Role::InodeBlock));
+    change(&world, &mut members, buf, 1);
+    assert!(members.capture(Txn(1), |_| None).is_empty());
+    assert!(matches!(members.leaving(buf, ImageNo(1), Txn(2)), Going::After(Txn(1))), "its transaction is not durable");
+    members.stabilise(Txn(1));
+    assert!(members.is_stable(buf) && matches!(members.leaving(buf, ImageNo(1), Txn(2)), Going::AsIs));
+}
+
 /// journals-9: the image that landed lacked what the landing waits for.
 #[test]
 fn a_landing_of_an_older_image_lacks_what_the_running_transaction_changed() {
