@@ -1,22 +1,8 @@
-//! Compares a recovered tree with what was promised. Each oracle has a name, and reports what should be and what is.
-//!
-//! | oracle | what it holds the scheme to |
-//! | --- | --- |
-//! | `recovers` | recovery ends, without a question and without a failure |
-//! | `structure` | fsck finds nothing that the scheme does not declare |
-//! | `durable` | names, files, data and attributes that were promised are there |
-//! | `rename` | a file that had a durable name is not without one |
-//! | `order` | the tree is that of some moment, where that is declared |
-//! | `contents` | bytes are old, new, or not yet written |
-//! | `foreign` | bytes are never another file's |
-//! | `older` | what a sync made durable is in a log's older superblock alone: some systems do not roll forward |
-//! | `works` | a second program runs on the recovered volume, and leaves it clean |
-//! | `idempotent` | a second recovery changes nothing |
-//! | `recovery-cut` | a recovery that is cut and begun again ends in the same tree |
-//! | `peer` | the system whose journal it is ends in the same tree, on a sound volume |
+//! Compares a recovered tree with what was promised.
 
+use crate::oracle::{Breach, Oracle};
 use crate::promise::Floors;
-use crate::record::Recording;
+use crate::record::{Call, Recording};
 use crate::tree::{File, FileId, LOST, Tree};
 use bytes::Bytes;
 use ordo_buf::Promises;
@@ -24,62 +10,6 @@ use ordo_vfs::Kind;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
-
-/// An oracle.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[allow(missing_docs)]
-pub enum Oracle {
-    Recovers,
-    Structure,
-    Durable,
-    Rename,
-    Order,
-    Contents,
-    Foreign,
-    Older,
-    Works,
-    Idempotent,
-    RecoveryCut,
-    Peer,
-}
-
-impl std::fmt::Display for Oracle {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Oracle::Recovers => "recovers",
-            Oracle::Structure => "structure",
-            Oracle::Durable => "durable",
-            Oracle::Rename => "rename",
-            Oracle::Order => "order",
-            Oracle::Contents => "contents",
-            Oracle::Foreign => "foreign",
-            Oracle::Older => "older",
-            Oracle::Works => "works",
-            Oracle::Idempotent => "idempotent",
-            Oracle::RecoveryCut => "recovery-cut",
-            Oracle::Peer => "peer",
-        })
-    }
-}
-
-/// A promise that was broken.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Breach {
-    pub(crate) oracle: Oracle,
-    /// The subject.
-    pub(crate) what: String,
-    /// The expected state.
-    pub(crate) should: String,
-    /// The actual state.
-    pub(crate) is: String,
-}
-
-impl Breach {
-    pub(crate) fn new(oracle: Oracle, what: impl ToString, should: impl ToString, is: impl ToString) -> Breach {
-        Breach { oracle, what: what.to_string(), should: should.to_string(), is: is.to_string() }
-    }
-}
 
 const SECTOR: usize = ordo_disk::SECTOR;
 
@@ -162,7 +92,7 @@ impl Judge<'_> {
     /// The temporary name of a file while it is exchanged with another one, because two entries do not change at once.
     /// A crash may leave it, unless the names are those of one moment.
     fn is_aside(&self, name: &[u8]) -> bool {
-        let exchanges = |call: &crate::record::Call| {
+        let exchanges = |call: &Call| {
             matches!(call.op, Some(ordo_workload::random::Op::Rename { mode: ordo_vfs::RenameMode::Exchange, .. }))
         };
         let begun = &self.recording.calls[..self.floors.top.min(self.recording.calls.len())];

@@ -5,7 +5,7 @@ use crate::device::Device;
 use crate::disks::{Disks, Side};
 use crate::explore::{Counters, Exploration, explore_with};
 use crate::oracle::Oracle;
-use crate::plan::Plan;
+use crate::plan::{Budget, Plan};
 use crate::record::record_through;
 use crate::report::Report;
 use crate::verdict::Memory;
@@ -41,16 +41,19 @@ impl Disk for Forgetful {
 fn plan(scheme: &str, sets: &[(&str, &str)], script: &str, device: &str) -> Plan {
     let device = Device::by_name(device).unwrap();
     let script = script::find(script).unwrap();
-    let mut plan = Plan { states: 60, recovery_cuts: 8, ..Plan::new(scheme, script, device) };
-    (plan.separate_log, plan.stream) = (true, true);
-    sets.iter().for_each(|(key, value)| plan.settings.set(key, value).unwrap().unwrap());
+    let mut plan = Plan {
+        budget: Budget { states: 60, recovery_cuts: 8, ..Budget::default() },
+        ..Plan::new(scheme, script, device)
+    };
+    (plan.subject.separate_log, plan.subject.stream) = (true, true);
+    sets.iter().for_each(|(key, value)| plan.subject.settings.set(key, value).unwrap().unwrap());
     plan
 }
 
 fn explored(device: &str, between: fn(Disks) -> Disks) -> Report {
     let plan = plan("wafs", &[("logmode", "sync")], "create", device);
-    let recording = record_through(&plan, &plan.fresh().unwrap(), |_, disks| between(disks)).unwrap();
-    let (promises, mut memory, counters) = (plan.promises().unwrap(), Memory::default(), Counters::default());
+    let recording = record_through(&plan, |_, disks| between(disks)).unwrap();
+    let (promises, mut memory, counters) = (plan.subject.promises().unwrap(), Memory::default(), Counters::default());
     let mut exploration = Exploration::new(&plan, &recording, &promises, &mut memory, &counters);
     exploration.run();
     exploration.report

@@ -4,7 +4,7 @@
 
 use crate::common;
 
-use ordo_crash::{Counters, DEVICES, Device, Memory, Plan, Report, explore_with};
+use ordo_crash::{Budget, Counters, DEVICES, Device, Memory, Plan, Report, explore_with};
 use ordo_workload::script::{self, Script, ace};
 
 /// Scripts, how many states of each, and one in how many images has its recovery cut as well.
@@ -30,7 +30,10 @@ fn explored(scheme: &str, sets: Sets, device: &Device) -> Vec<Report> {
     for (scripts, states, recovery_cuts) in sets {
         for script in scripts {
             let name = script.name.clone();
-            let plan = Plan { states, recovery_cuts, ..Plan::new(scheme, script, device) };
+            let plan = Plan {
+                budget: Budget { states, recovery_cuts, ..Budget::default() },
+                ..Plan::new(scheme, script, device)
+            };
             let report = explore_with(&plan, &mut memory, &Counters::default());
             reports.push(report.unwrap_or_else(|error| panic!("{name} on {}: {error}", device.name)));
         }
@@ -78,8 +81,11 @@ fn rules_that_are_dropped_are_missed() {
     ];
     for (scheme, rule, name) in dropped {
         let script = script::find(name).expect("it comes ready");
-        let mut plan = Plan { states: 3000, recovery_cuts: 0, enough: 1, ..Plan::new(scheme, script, sata) };
-        plan.settings.without.insert(rule.into());
+        let mut plan = Plan {
+            budget: Budget { states: 3000, recovery_cuts: 0, enough: 1, ..Budget::default() },
+            ..Plan::new(scheme, script, sata)
+        };
+        plan.subject.settings.without.insert(rule.into());
         let report = explore_with(&plan, &mut Memory::default(), &Counters::default()).expect("it can be explored");
         assert!(!report.violations.is_empty(), "{scheme} without {rule}: {name} shows nothing");
     }

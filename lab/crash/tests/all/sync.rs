@@ -6,7 +6,7 @@
 
 use crate::common;
 
-use ordo_crash::{Counters, DEVICES, Device, Memory, Plan, Report, explore_with};
+use ordo_crash::{Budget, Counters, DEVICES, Device, Memory, Plan, Report, explore_with};
 use ordo_workload::script::{self, Script, ace};
 
 /// Fewest distinct images that must be recovered and checked.
@@ -33,7 +33,10 @@ fn explored(device: &Device) -> Vec<Report> {
     for Set { scripts, states, recovery_cuts } in sets() {
         for script in scripts {
             let name = script.name.clone();
-            let plan = Plan { states, recovery_cuts, ..Plan::new("sync", script, device) };
+            let plan = Plan {
+                budget: Budget { states, recovery_cuts, ..Budget::default() },
+                ..Plan::new("sync", script, device)
+            };
             let report = explore_with(&plan, &mut memory, &Counters::default());
             reports.push(report.unwrap_or_else(|error| panic!("{name} on {}: {error}", device.name)));
         }
@@ -65,7 +68,10 @@ fn names_behind_an_indirect_block_are_durable_on_return() {
         create d/{100..310}{x*200}\n---\ncreate d/{1000..1018}{x*200}\n";
     let script = Script::parse("indirect", text).expect("a script");
     let device = Device::by_name("plp").expect("it comes ready");
-    let plan = Plan { states: 120, recovery_cuts: 0, enough: 1, ..Plan::new("sync", script, device) };
+    let plan = Plan {
+        budget: Budget { states: 120, recovery_cuts: 0, enough: 1, ..Budget::default() },
+        ..Plan::new("sync", script, device)
+    };
     let report = explore_with(&plan, &mut Memory::default(), &Counters::default()).expect("it runs");
     assert!(report.violations.is_empty(), "{:?}", report.violations);
     assert!(report.states > 60, "{} states", report.states);
