@@ -79,6 +79,13 @@ pub(super) fn apply(
     }))
 }
 
+/// Reads the lines of a manifest, with the users of the host, as far as they are right.
+pub(crate) fn read(bytes: &[u8]) {
+    if let Ok(users) = Users::read(None) {
+        parse::lines(bytes, &users).for_each(drop);
+    }
+}
+
 /// Files of the host with several names, and what they became.
 type Several = HashMap<Key, Id>;
 

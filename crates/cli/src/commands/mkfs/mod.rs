@@ -20,6 +20,7 @@ use crate::size;
 use anyhow::{anyhow, bail};
 use clock::Clock;
 use held::{ask, carried, refused, used_by, wipe};
+pub(crate) use manifest::read as read_manifest;
 use ordofs::disk::fence::DEFAULT_INTERVAL;
 use ordofs::disk::{Existing, FileOptions};
 use ordofs::rt::Rt;
