@@ -16,8 +16,8 @@
 //! base's own computing takes no time.
 //!
 //! T1. The tree is loaded whole and never splits. The place of a record follows from its key, so a run does not depend
-//!     on what is read back: the laboratory does not keep the contents of files (buf-9). Even so the pages from the root
-//!     to the leaf are read in their order, as a search reads them, and the amounts are added in the pages.
+//!     on what is read back: the laboratory does not keep the contents of files (buf-9). Even so the pages from the
+//!     root to the leaf are read in their order, as a search reads them, and the amounts are added in the pages.
 //! T2. With `verify` it does depend on them. Each page must name itself, each search must find its way by the keys, and
 //!     at the end accounts, branches, tellers and history must have the same sum, which is TPC-B's condition of
 //!     consistency: so a page that came back old is found. On a disk without contents this fails.
