@@ -9,7 +9,7 @@ use crate::state::State;
 use bytes::Bytes;
 use ordo_vfs::{
     Attr, Caller, DirEntry, Entry, FallocMode, FileSystem, Kind, Mode, Name, NodeId, Refusal, RenameMode, Result,
-    Segments, SetAttr, Stamp, StatFs, Whence, XattrMode,
+    Stamp, StatFs, Whence, XattrMode,
 };
 use std::cell::RefCell;
 
@@ -45,7 +45,16 @@ impl MemFs {
     }
 }
 
+/// A call that changes the tree, and has the time.
+macro_rules! dated {
+    ($fs:ident, $call:ident($($arg:ident),*).await) => {
+        $fs.state.borrow_mut().$call($($arg),*, $fs.now())
+    };
+}
+
 impl FileSystem for MemFs {
+    ordo_vfs::forward! { dated: setattr mkdir symlink tmpfile link unlink rmdir read removexattr }
+
     fn root(&self) -> NodeId {
         self.state.borrow().arena.id(ROOT)
     }
@@ -75,10 +84,6 @@ impl FileSystem for MemFs {
         Ok(self.state.borrow().node(node)?.attr)
     }
 
-    async fn setattr(&self, node: NodeId, set: &SetAttr) -> Result<Attr> {
-        self.state.borrow_mut().setattr(node, set, self.now())
-    }
-
     async fn readlink(&self, node: NodeId) -> Result<Bytes> {
         match &self.state.borrow().node(node)?.body {
             Body::Symlink(target) => Ok(target.clone()),
@@ -105,30 +110,6 @@ impl FileSystem for MemFs {
         state.make(who, dir, name, New { kind, mode, rdev, body }, self.now())
     }
 
-    async fn mkdir(&self, who: &Caller, dir: NodeId, name: Name<'_>, mode: Mode) -> Result<Entry> {
-        self.state.borrow_mut().mkdir(who, dir, name, mode, self.now())
-    }
-
-    async fn symlink(&self, who: &Caller, dir: NodeId, name: Name<'_>, target: &[u8]) -> Result<Entry> {
-        self.state.borrow_mut().symlink(who, dir, name, target, self.now())
-    }
-
-    async fn tmpfile(&self, who: &Caller, dir: NodeId, mode: Mode) -> Result<Entry> {
-        self.state.borrow_mut().tmpfile(who, dir, mode, self.now())
-    }
-
-    async fn link(&self, node: NodeId, dir: NodeId, name: Name<'_>) -> Result<Entry> {
-        self.state.borrow_mut().link(node, dir, name, self.now())
-    }
-
-    async fn unlink(&self, dir: NodeId, name: Name<'_>) -> Result<()> {
-        self.state.borrow_mut().unlink(dir, name, self.now())
-    }
-
-    async fn rmdir(&self, dir: NodeId, name: Name<'_>) -> Result<()> {
-        self.state.borrow_mut().rmdir(dir, name, self.now())
-    }
-
     async fn rename(
         &self,
         dir: NodeId,
@@ -138,10 +119,6 @@ impl FileSystem for MemFs {
         mode: RenameMode,
     ) -> Result<()> {
         self.state.borrow_mut().rename((dir, name), (to_dir, to_name), mode, self.now())
-    }
-
-    async fn read(&self, node: NodeId, offset: u64, len: u32) -> Result<Segments> {
-        self.state.borrow_mut().read(node, offset, len, self.now())
     }
 
     async fn write(&self, _who: &Caller, node: NodeId, offset: u64, data: &[u8]) -> Result<u32> {
@@ -182,9 +159,5 @@ impl FileSystem for MemFs {
 
     async fn listxattr(&self, node: NodeId) -> Result<Vec<Vec<u8>>> {
         self.state.borrow().listxattr(node)
-    }
-
-    async fn removexattr(&self, node: NodeId, name: &[u8]) -> Result<()> {
-        self.state.borrow_mut().removexattr(node, name, self.now())
     }
 }

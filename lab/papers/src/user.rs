@@ -8,10 +8,7 @@
 //! A call is pinned where it is made: to hand it on by value would copy some KiB, several times.
 
 use bytes::Bytes;
-use ordo_vfs::{
-    Attr, Caller, DirEntry, Entry, FallocMode, FileSystem, Kind, Mode, Name, NodeId, RenameMode, Result, Segments,
-    SetAttr, StatFs, Whence, XattrMode,
-};
+use ordo_vfs::{Caller, DirEntry, Entry, FileSystem, Kind, Mode, Name, NodeId, RenameMode, Result, Segments};
 use std::pin::pin;
 use std::time::Duration;
 
@@ -82,33 +79,23 @@ impl<'a, F: FileSystem> User<'a, F> {
     }
 }
 
-impl<F: FileSystem> FileSystem for User<'_, F> {
-    fn root(&self) -> NodeId {
-        self.fs.root()
-    }
+macro_rules! plain {
+    ($user:ident, $call:ident($($arg:ident),*).await) => {
+        $user.plain(pin!($user.fs.$call($($arg),*))).await
+    };
+    ($user:ident, $($call:tt)*) => {
+        $user.fs.$($call)*
+    };
+}
 
-    fn read_only(&self) -> bool {
-        self.fs.read_only()
+impl<F: FileSystem> FileSystem for User<'_, F> {
+    ordo_vfs::forward! { plain:
+        root read_only forget getattr setattr readlink fallocate seek fsync syncfs statfs getxattr setxattr
+        listxattr removexattr
     }
 
     async fn lookup(&self, dir: NodeId, name: Name<'_>) -> Result<Entry> {
         self.searching(dir, false, Duration::ZERO, pin!(self.fs.lookup(dir, name))).await
-    }
-
-    fn forget(&self, node: NodeId, lookups: u64) {
-        self.fs.forget(node, lookups);
-    }
-
-    async fn getattr(&self, node: NodeId) -> Result<Attr> {
-        self.plain(pin!(self.fs.getattr(node))).await
-    }
-
-    async fn setattr(&self, node: NodeId, set: &SetAttr) -> Result<Attr> {
-        self.plain(pin!(self.fs.setattr(node, set))).await
-    }
-
-    async fn readlink(&self, node: NodeId) -> Result<Bytes> {
-        self.plain(pin!(self.fs.readlink(node))).await
     }
 
     async fn mknod(
@@ -198,14 +185,6 @@ impl<F: FileSystem> FileSystem for User<'_, F> {
         Ok(done)
     }
 
-    async fn fallocate(&self, who: &Caller, node: NodeId, offset: u64, len: u64, mode: FallocMode) -> Result<()> {
-        self.plain(pin!(self.fs.fallocate(who, node, offset, len, mode))).await
-    }
-
-    async fn seek(&self, node: NodeId, offset: u64, whence: Whence) -> Result<u64> {
-        self.plain(pin!(self.fs.seek(node, offset, whence))).await
-    }
-
     async fn readdir(&self, node: NodeId, cookie: u64, take: &mut dyn FnMut(DirEntry<'_>) -> bool) -> Result<()> {
         let mut bytes = 0;
         let mut counted = |entry: DirEntry<'_>| {
@@ -217,33 +196,5 @@ impl<F: FileSystem> FileSystem for User<'_, F> {
         let outcome = self.plain(pin!(self.fs.readdir(node, cookie, &mut counted))).await;
         self.share.work(self.moving(bytes)).await;
         outcome
-    }
-
-    async fn fsync(&self, node: NodeId, data_only: bool) -> Result<()> {
-        self.plain(pin!(self.fs.fsync(node, data_only))).await
-    }
-
-    async fn syncfs(&self) -> Result<()> {
-        self.plain(pin!(self.fs.syncfs())).await
-    }
-
-    async fn statfs(&self) -> Result<StatFs> {
-        self.plain(pin!(self.fs.statfs())).await
-    }
-
-    async fn getxattr(&self, node: NodeId, name: &[u8]) -> Result<Bytes> {
-        self.plain(pin!(self.fs.getxattr(node, name))).await
-    }
-
-    async fn setxattr(&self, who: &Caller, node: NodeId, name: &[u8], value: &[u8], mode: XattrMode) -> Result<()> {
-        self.plain(pin!(self.fs.setxattr(who, node, name, value, mode))).await
-    }
-
-    async fn listxattr(&self, node: NodeId) -> Result<Vec<Vec<u8>>> {
-        self.plain(pin!(self.fs.listxattr(node))).await
-    }
-
-    async fn removexattr(&self, node: NodeId, name: &[u8]) -> Result<()> {
-        self.plain(pin!(self.fs.removexattr(node, name))).await
     }
 }

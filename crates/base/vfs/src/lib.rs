@@ -13,7 +13,11 @@
 mod attr;
 mod errno;
 mod error;
+mod forward;
 mod fs;
+
+/// The bytes of [`Segments`].
+pub use bytes::Bytes;
 
 pub use attr::{Attr, Kind, Mode, SetAttr, SetTime, Stamp, StatFs};
 pub use errno::errno_of;

@@ -3,14 +3,10 @@
 //! can make an overwrite durable in less time, so it is the ceiling of `benches/overwrites.sh`.
 //!
 //! `cargo run --release -p ordo-fuse --example bare -- DIR FILE`
-use bytes::Bytes;
 use ordo_fuse::{MountOptions, ServeOptions, mount, serve};
 use ordo_model::{MemFs, Options};
 use ordo_rt::Rt;
-use ordo_vfs::{
-    Attr, Caller, DirEntry, Entry, Error, FallocMode, FileSystem, Kind, Mode, Name, NodeId, RenameMode, Result,
-    Segments, SetAttr, StatFs, Whence, XattrMode,
-};
+use ordo_vfs::{Caller, Error, FileSystem, NodeId, Result};
 use std::cell::RefCell;
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
@@ -61,7 +57,16 @@ impl Bare {
     }
 }
 
+macro_rules! tree {
+    ($bare:ident, $($call:tt)*) => { $bare.tree.$($call)* };
+}
+
 impl FileSystem for Bare {
+    ordo_vfs::forward! { tree:
+        root forget lookup getattr setattr readlink mknod mkdir symlink tmpfile link unlink rmdir rename
+        read fallocate seek readdir statfs getxattr setxattr listxattr removexattr
+    }
+
     async fn write(&self, who: &Caller, node: NodeId, offset: u64, data: &[u8]) -> Result<u32> {
         self.disk.write_all_at(data, self.place(node) + offset % ROOM).map_err(Error::io)?;
         self.tree.write(who, node, offset, data).await
@@ -75,107 +80,7 @@ impl FileSystem for Bare {
         self.disk.sync_data().map_err(Error::io)
     }
 
-    fn root(&self) -> NodeId {
-        self.tree.root()
-    }
-
     fn read_only(&self) -> bool {
         false
-    }
-
-    async fn lookup(&self, dir: NodeId, name: Name<'_>) -> Result<Entry> {
-        self.tree.lookup(dir, name).await
-    }
-
-    fn forget(&self, node: NodeId, lookups: u64) {
-        self.tree.forget(node, lookups);
-    }
-
-    async fn getattr(&self, node: NodeId) -> Result<Attr> {
-        self.tree.getattr(node).await
-    }
-
-    async fn setattr(&self, node: NodeId, set: &SetAttr) -> Result<Attr> {
-        self.tree.setattr(node, set).await
-    }
-
-    async fn readlink(&self, node: NodeId) -> Result<Bytes> {
-        self.tree.readlink(node).await
-    }
-
-    async fn mknod(
-        &self,
-        who: &Caller,
-        dir: NodeId,
-        name: Name<'_>,
-        kind: Kind,
-        mode: Mode,
-        rdev: u64,
-    ) -> Result<Entry> {
-        self.tree.mknod(who, dir, name, kind, mode, rdev).await
-    }
-
-    async fn mkdir(&self, who: &Caller, dir: NodeId, name: Name<'_>, mode: Mode) -> Result<Entry> {
-        self.tree.mkdir(who, dir, name, mode).await
-    }
-
-    async fn symlink(&self, who: &Caller, dir: NodeId, name: Name<'_>, target: &[u8]) -> Result<Entry> {
-        self.tree.symlink(who, dir, name, target).await
-    }
-
-    async fn tmpfile(&self, who: &Caller, dir: NodeId, mode: Mode) -> Result<Entry> {
-        self.tree.tmpfile(who, dir, mode).await
-    }
-
-    async fn link(&self, node: NodeId, dir: NodeId, name: Name<'_>) -> Result<Entry> {
-        self.tree.link(node, dir, name).await
-    }
-
-    async fn unlink(&self, dir: NodeId, name: Name<'_>) -> Result<()> {
-        self.tree.unlink(dir, name).await
-    }
-
-    async fn rmdir(&self, dir: NodeId, name: Name<'_>) -> Result<()> {
-        self.tree.rmdir(dir, name).await
-    }
-
-    async fn rename(&self, dir: NodeId, name: Name<'_>, to: NodeId, to_name: Name<'_>, mode: RenameMode) -> Result<()> {
-        self.tree.rename(dir, name, to, to_name, mode).await
-    }
-
-    async fn read(&self, node: NodeId, offset: u64, len: u32) -> Result<Segments> {
-        self.tree.read(node, offset, len).await
-    }
-
-    async fn fallocate(&self, who: &Caller, node: NodeId, offset: u64, len: u64, mode: FallocMode) -> Result<()> {
-        self.tree.fallocate(who, node, offset, len, mode).await
-    }
-
-    async fn seek(&self, node: NodeId, offset: u64, whence: Whence) -> Result<u64> {
-        self.tree.seek(node, offset, whence).await
-    }
-
-    async fn readdir(&self, node: NodeId, cookie: u64, take: &mut dyn FnMut(DirEntry<'_>) -> bool) -> Result<()> {
-        self.tree.readdir(node, cookie, take).await
-    }
-
-    async fn statfs(&self) -> Result<StatFs> {
-        self.tree.statfs().await
-    }
-
-    async fn getxattr(&self, node: NodeId, name: &[u8]) -> Result<Bytes> {
-        self.tree.getxattr(node, name).await
-    }
-
-    async fn setxattr(&self, who: &Caller, node: NodeId, name: &[u8], value: &[u8], mode: XattrMode) -> Result<()> {
-        self.tree.setxattr(who, node, name, value, mode).await
-    }
-
-    async fn listxattr(&self, node: NodeId) -> Result<Vec<Vec<u8>>> {
-        self.tree.listxattr(node).await
-    }
-
-    async fn removexattr(&self, node: NodeId, name: &[u8]) -> Result<()> {
-        self.tree.removexattr(node, name).await
     }
 }

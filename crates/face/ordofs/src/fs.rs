@@ -7,10 +7,7 @@ use ordo_buf::{Promises, Scheme};
 use ordo_ffs::Ffs;
 use ordo_lfs::Lfs;
 use ordo_ufs::{Layout, Quotas, Ufs};
-use ordo_vfs::{
-    Attr, Caller, DirEntry, Entry, FallocMode, FileSystem, Kind, Mode, Name, NodeId, RenameMode, Result, Segments,
-    SetAttr, StatFs, Whence, XattrMode,
-};
+use ordo_vfs::{FileSystem, Result, StatFs};
 use std::rc::Rc;
 
 /// The file system of a mounted volume.
@@ -123,58 +120,12 @@ impl Fs {
     }
 }
 
-macro_rules! forward {
-    ($(async fn $name:ident(&self $(, $arg:ident: $ty:ty)*) -> $ret:ty;)*) => {
-        impl FileSystem for Fs {
-            fn root(&self) -> NodeId {
-                each!(self, fs => FileSystem::root(&**fs))
-            }
-
-            fn read_only(&self) -> bool {
-                each!(self, fs => FileSystem::read_only(&**fs))
-            }
-
-            fn forget(&self, node: NodeId, lookups: u64) {
-                each!(self, fs => FileSystem::forget(&**fs, node, lookups))
-            }
-
-            $(#[inline]
-            async fn $name(&self $(, $arg: $ty)*) -> $ret {
-                each!(self, fs => FileSystem::$name(&**fs $(, $arg)*).await)
-            })*
-        }
+macro_rules! layout {
+    ($fs:ident, $call:ident($($arg:ident),*) $($wait:tt)*) => {
+        each!($fs, fs => FileSystem::$call(&**fs $(, $arg)*) $($wait)*)
     };
 }
 
-forward! {
-    async fn lookup(&self, dir: NodeId, name: Name<'_>) -> Result<Entry>;
-    async fn by_number(&self, ino: u64, generation: u32) -> Result<Entry>;
-    async fn getattr(&self, node: NodeId) -> Result<Attr>;
-    async fn setattr(&self, node: NodeId, set: &SetAttr) -> Result<Attr>;
-    async fn readlink(&self, node: NodeId) -> Result<bytes::Bytes>;
-    async fn mknod(
-        &self, who: &Caller, dir: NodeId, name: Name<'_>, kind: Kind, mode: Mode, rdev: u64
-    ) -> Result<Entry>;
-    async fn mkdir(&self, who: &Caller, dir: NodeId, name: Name<'_>, mode: Mode) -> Result<Entry>;
-    async fn symlink(&self, who: &Caller, dir: NodeId, name: Name<'_>, target: &[u8]) -> Result<Entry>;
-    async fn tmpfile(&self, who: &Caller, dir: NodeId, mode: Mode) -> Result<Entry>;
-    async fn link(&self, node: NodeId, dir: NodeId, name: Name<'_>) -> Result<Entry>;
-    async fn unlink(&self, dir: NodeId, name: Name<'_>) -> Result<()>;
-    async fn rmdir(&self, dir: NodeId, name: Name<'_>) -> Result<()>;
-    async fn rename(
-        &self, dir: NodeId, name: Name<'_>, to_dir: NodeId, to_name: Name<'_>, mode: RenameMode
-    ) -> Result<()>;
-    async fn read(&self, node: NodeId, offset: u64, len: u32) -> Result<Segments>;
-    async fn write(&self, who: &Caller, node: NodeId, offset: u64, data: &[u8]) -> Result<u32>;
-    async fn fallocate(&self, who: &Caller, node: NodeId, offset: u64, len: u64, mode: FallocMode) -> Result<()>;
-    async fn copy_range(&self, who: &Caller, from: NodeId, offset: u64, to: NodeId, at: u64, len: u64) -> Result<u64>;
-    async fn seek(&self, node: NodeId, offset: u64, whence: Whence) -> Result<u64>;
-    async fn readdir(&self, node: NodeId, cookie: u64, take: &mut dyn FnMut(DirEntry<'_>) -> bool) -> Result<()>;
-    async fn fsync(&self, node: NodeId, data_only: bool) -> Result<()>;
-    async fn syncfs(&self) -> Result<()>;
-    async fn statfs(&self) -> Result<StatFs>;
-    async fn getxattr(&self, node: NodeId, name: &[u8]) -> Result<bytes::Bytes>;
-    async fn setxattr(&self, who: &Caller, node: NodeId, name: &[u8], value: &[u8], mode: XattrMode) -> Result<()>;
-    async fn listxattr(&self, node: NodeId) -> Result<Vec<Vec<u8>>>;
-    async fn removexattr(&self, node: NodeId, name: &[u8]) -> Result<()>;
+impl FileSystem for Fs {
+    ordo_vfs::forward! { layout: all }
 }

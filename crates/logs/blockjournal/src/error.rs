@@ -3,6 +3,7 @@
 use crate::Seq;
 use ordo_disk::{DiskError, DiskOff};
 use ordo_ring::ErrorKind;
+use std::fmt;
 
 /// Errors of a journal.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -121,44 +122,30 @@ pub enum Error {
     Damaged(#[from] Damage),
 }
 
-/// A journal with a hole: it continues after the place where it seems to end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "the journal is damaged: of the transaction {seq} {what}, at {at}, and {witness} says that transactions up to {sure} \
-     were durable; replay those before it, check the whole file system, and make the journal anew"
-)]
-pub struct Damage {
-    /// The first transaction that cannot be read.
-    pub seq: Seq,
-    /// What is wrong with it.
-    pub what: &'static str,
-    /// Where on the disk.
-    pub at: DiskOff,
-    /// The newest transaction that is known to have been durable.
-    pub sure: Seq,
-    /// The evidence for that.
-    pub witness: Witness,
-}
+/// A journal with a hole.
+pub type Damage = ordo_ring::Damage<Seq>;
 
 /// What proves that the journal continued.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Witness {
-    /// The superblock.
-    Superblock,
-    /// A block of the journal after the hole, of the transaction with this number.
-    Block(Seq),
-    /// A block of the journal that names a superblock which is now lost; the block is of the transaction with this
-    /// number.
-    LostSuperblock(Seq),
-}
+pub type Witness = ordo_ring::Witness<Seq>;
 
-impl std::fmt::Display for Witness {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Witness::Superblock => f.write_str("the superblock"),
-            Witness::Block(seq) => write!(f, "a block of the transaction {seq} behind it"),
-            Witness::LostSuperblock(seq) => write!(f, "a block of the transaction {seq}, whose superblock is lost,"),
+impl ordo_ring::Entry for Seq {
+    fn say(damage: &Damage, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(to, "the journal is damaged: of the transaction {} ", damage.first)?;
+        if let Some((what, at)) = damage.why {
+            write!(to, "{what}, at {at}, and ")?;
         }
+        match damage.witness {
+            Witness::Superblock => write!(to, "the superblock"),
+            Witness::Mount => write!(to, "who has opened it"),
+            Witness::Entry(seq) => write!(to, "a block of the transaction {seq} behind it"),
+            Witness::Lost(seq) => write!(to, "a block of the transaction {seq}, whose superblock is lost,"),
+        }?;
+        write!(
+            to,
+            " says that transactions up to {} were durable; replay those before it, check the whole file system, and make \
+             the journal anew",
+            damage.sure
+        )
     }
 }
 

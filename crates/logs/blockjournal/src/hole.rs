@@ -27,7 +27,7 @@ pub(crate) async fn hole(area: &Area, superblock: &Superblock, walk: &mut Walk) 
     let (line, what) = walk.stopped;
     let damage = |sure, witness| {
         let (at, _) = area.run(line);
-        Ok(Some(Damage { seq: walk.seq, what, at, sure, witness }))
+        Ok(Some(Damage { first: walk.seq, why: Some((what, at)), sure, witness }))
     };
     if superblock.sure > known {
         return damage(superblock.sure, Witness::Superblock);
@@ -56,7 +56,7 @@ pub(crate) async fn lost_superblock(area: &Area, superblock: &Superblock) -> Res
         let Some(header) = Header::read(area.shape, block, line, area.size) else { continue };
         if let Some(witness) = testimony(superblock, superblock.sure, &header) {
             let (what, (at, _)) = ("nothing is known", area.run(from));
-            return Ok(Some(Damage { seq: superblock.tail_seq, what, at, sure: header.sure, witness }));
+            return Ok(Some(Damage { first: superblock.tail_seq, why: Some((what, at)), sure: header.sure, witness }));
         }
     }
     Ok(None)
@@ -66,7 +66,7 @@ pub(crate) async fn lost_superblock(area: &Area, superblock: &Superblock) -> Res
 fn testimony(superblock: &Superblock, known: Seq, header: &Header) -> Option<Witness> {
     // A block of a later lap is evidence too: its room was reused only after a newer superblock was durable (ring-2).
     if header.epoch > superblock.sequence {
-        return Some(Witness::LostSuperblock(header.seq));
+        return Some(Witness::Lost(header.seq));
     }
-    (header.sure > known).then_some(Witness::Block(header.seq))
+    (header.sure > known).then_some(Witness::Entry(header.seq))
 }

@@ -1,6 +1,8 @@
 //! The number of a transaction.
 
+use ordo_ring::Field;
 use std::fmt;
+use zerocopy::byteorder::little_endian::U64;
 
 /// Numbers the transactions of a journal, from 1 on, without a gap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -16,6 +18,18 @@ impl Seq {
 
     pub(crate) fn before(self) -> Seq {
         Seq(self.0.saturating_sub(1))
+    }
+}
+
+impl Field for Seq {
+    type Raw = U64;
+
+    fn raw(&self) -> U64 {
+        U64::new(self.0)
+    }
+
+    fn of(raw: U64) -> Seq {
+        Seq(raw.get())
     }
 }
 

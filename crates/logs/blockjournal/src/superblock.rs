@@ -4,113 +4,40 @@
 #![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
 
 use crate::Seq;
-use ordo_ring::{Envelope, SUPERBLOCK, UNIT_LEAST, UNIT_MOST, UNITS_LEAST};
-use zerocopy::byteorder::little_endian::{U32, U64};
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+use ordo_ring::{UNIT_LEAST, UNIT_MOST, UNITS_LEAST};
 
 /// The most blocks.
 pub(crate) const BLOCKS_MOST: u64 = 1 << 31;
 /// An upper bound for all numbers. A larger one was not written by this program.
 const NUMBER_MOST: u64 = 1 << 62;
 
-/// The layout on the disk.
-#[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
-#[repr(C)]
-struct Raw {
-    envelope: Envelope,
-    id: U64,
-    salt: U64,
-    sequence: U64,
-    size: U64,
-    block: U32,
-    clean: U32,
-    tail: U64,
-    tail_seq: U64,
-    sure: U64,
-    opened: U64,
-    opened_seq: U64,
-    made: U64,
-    zero: [u8; 408],
-}
-const _: () = assert!(size_of::<Raw>() == SUPERBLOCK);
-
-/// A superblock whose fields are consistent.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Superblock {
-    /// The name that its maker gave the journal.
-    pub(crate) id: u64,
-    /// Chosen at random when the journal was made; part of each checksum (blockjournal-3).
-    pub(crate) salt: u64,
-    /// Grows with each superblock; its lowest bit is the slot.
-    pub(crate) sequence: u64,
-    /// Blocks.
-    pub(crate) size: u64,
-    /// Bytes of a block.
-    pub(crate) block: u32,
-    /// The journal was closed, and is empty.
-    pub(crate) clean: bool,
-    /// The block of the line at which reading starts.
-    pub(crate) tail: u64,
-    /// The number of the transaction there, or of the next one.
-    pub(crate) tail_seq: Seq,
-    /// The newest transaction that was durable (ring-4).
-    pub(crate) sure: Seq,
-    /// The superblock with which the last opening for writing began (blockjournal-4).
-    pub(crate) opened: u64,
-    /// The first transaction since then.
-    pub(crate) opened_seq: Seq,
-    /// When the journal was made, in nanoseconds since 1970.
-    pub(crate) made: u64,
-}
-
-impl ordo_ring::Superblock for Superblock {
-    const MAGIC: [u8; 8] = *b"ORDOBJNL";
-    const VERSION: u32 = 1;
-
-    fn sequence(&self) -> u64 {
-        self.sequence
-    }
-
-    fn next(&self) -> Superblock {
-        Superblock { sequence: self.sequence.saturating_add(1), ..self.clone() }
-    }
-
-    fn to_bytes(&self) -> [u8; SUPERBLOCK] {
-        zerocopy::transmute!(Raw {
-            envelope: Envelope::default(),
-            id: self.id.into(),
-            salt: self.salt.into(),
-            sequence: self.sequence.into(),
-            size: self.size.into(),
-            block: self.block.into(),
-            clean: u32::from(self.clean).into(),
-            tail: self.tail.into(),
-            tail_seq: self.tail_seq.0.into(),
-            sure: self.sure.0.into(),
-            opened: self.opened.into(),
-            opened_seq: self.opened_seq.0.into(),
-            made: self.made.into(),
-            zero: [0; 408],
-        })
-    }
-
-    fn from_bytes(bytes: &[u8; SUPERBLOCK]) -> Result<Superblock, &'static str> {
-        let raw: Raw = zerocopy::transmute!(*bytes);
-        let superblock = Superblock {
-            id: raw.id.get(),
-            salt: raw.salt.get(),
-            sequence: raw.sequence.get(),
-            size: raw.size.get(),
-            block: raw.block.get(),
-            clean: raw.clean.get() != 0,
-            tail: raw.tail.get(),
-            tail_seq: Seq(raw.tail_seq.get()),
-            sure: Seq(raw.sure.get()),
-            opened: raw.opened.get(),
-            opened_seq: Seq(raw.opened_seq.get()),
-            made: raw.made.get(),
-        };
-        superblock.nonsense().map_or(Ok(superblock), Err)
+ordo_ring::superblock! {
+    /// A superblock whose fields are consistent.
+    pub(crate) struct Superblock(b"ORDOBJNL", version 1) {
+        /// The name that its maker gave the journal.
+        id: u64,
+        /// Chosen at random when the journal was made; part of each checksum (blockjournal-3).
+        salt: u64,
+        /// Grows with each superblock; its lowest bit is the slot.
+        sequence: u64,
+        /// Blocks.
+        size: u64,
+        /// Bytes of a block.
+        block: u32,
+        /// The journal was closed, and is empty.
+        clean: bool,
+        /// The block of the line at which reading starts.
+        tail: u64,
+        /// The number of the transaction there, or of the next one.
+        tail_seq: Seq,
+        /// The newest transaction that was durable (ring-4).
+        sure: Seq,
+        /// The superblock with which the last opening for writing began (blockjournal-4).
+        opened: u64,
+        /// The first transaction since then.
+        opened_seq: Seq,
+        /// When the journal was made, in nanoseconds since 1970.
+        made: u64,
     }
 }
 
@@ -138,7 +65,6 @@ impl Superblock {
 mod tests {
     use super::*;
     use ordo_ring::{Error, Superblock as _};
-    use std::mem::offset_of;
 
     fn one() -> Superblock {
         Superblock {
@@ -188,22 +114,7 @@ mod tests {
     #[test]
     fn the_table_in_the_format_page_is_that_of_the_declaration() {
         let page = include_str!("../../../../docs/format/block-journal.md");
-        let fields = [
-            ("id", offset_of!(Raw, id)),
-            ("salt", offset_of!(Raw, salt)),
-            ("sequence", offset_of!(Raw, sequence)),
-            ("size", offset_of!(Raw, size)),
-            ("block", offset_of!(Raw, block)),
-            ("clean", offset_of!(Raw, clean)),
-            ("tail", offset_of!(Raw, tail)),
-            ("tail_seq", offset_of!(Raw, tail_seq)),
-            ("sure", offset_of!(Raw, sure)),
-            ("opened", offset_of!(Raw, opened)),
-            ("opened_seq", offset_of!(Raw, opened_seq)),
-            ("made", offset_of!(Raw, made)),
-            ("zero", offset_of!(Raw, zero)),
-        ];
-        for (name, at) in fields {
+        for (name, at) in Raw::FIELDS {
             let is_row = |line: &str| line.starts_with(&format!("| {at} |")) && line.contains(&format!("| {name} |"));
             assert!(page.lines().any(is_row), "{name} at byte {at}");
         }

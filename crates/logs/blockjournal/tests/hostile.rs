@@ -3,6 +3,7 @@
 use ordo_blockjournal::forged::{make_sums_right, make_superblock_right};
 use ordo_blockjournal::{Journal, Options, Place, Transaction};
 use ordo_disk::{Block, ByteRange, Counted, Disk, DiskOff, RamDisk};
+use ordo_ring::testing::{each_word, with_word};
 use ordo_rt::Rt;
 use std::rc::Rc;
 
@@ -77,51 +78,24 @@ fn open(bytes: &[u8]) -> bool {
     opened
 }
 
-/// Says which word it was, if the test ends by a panic.
-struct Note(String);
-
-impl Drop for Note {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            eprintln!("{}", self.0);
-        }
-    }
-}
-
-fn with_word(bytes: &[u8], at: usize, width: usize, value: u64) -> Vec<u8> {
-    let mut bytes = bytes.to_vec();
-    bytes[at..at + width].copy_from_slice(&value.to_le_bytes()[..width]);
-    bytes
-}
-
 #[test]
 fn any_word_of_a_journal_may_hold_anything() {
     let good = crashed();
     assert!(open(&good));
     let (mut opened, mut all) = (0, 0);
+    let mut count = |(some, of)| (opened, all) = (opened + some, all + of);
     for slot in [0, 4096] {
-        for (at, width) in (16..SUPERBLOCK_FIELDS).step_by(4).flat_map(|at| [(at, 4), (at, 8)]) {
-            for value in HOSTILE.into_iter().filter(|value| (width < 8) == (*value <= u32::MAX.into()) || *value < 2) {
-                let _note = Note(format!("superblock {slot}, byte {at}, {width} bytes: {value:#x}"));
-                let mut bytes = with_word(&good, slot + at, width, value);
-                make_superblock_right(&mut bytes[slot..]);
-                opened += u32::from(open(&bytes));
-                all += 1;
-            }
-        }
+        count(each_word(&good, ("superblock", slot), 16..SUPERBLOCK_FIELDS, &HOSTILE, |mut bytes| {
+            make_superblock_right(&mut bytes[slot..]);
+            open(&bytes)
+        }));
     }
     let salt = make_superblock_right(&mut good.clone()[..]);
-    let own = (0..BLOCKS).map(|n| FIRST + n * BLOCK).filter(|at| good[*at..].starts_with(b"oBJb"));
-    for block in own.collect::<Vec<_>>() {
-        for (at, width) in (8..96).step_by(4).flat_map(|at| [(at, 4), (at, 8)]) {
-            for value in HOSTILE.into_iter().filter(|value| (width < 8) == (*value <= u32::MAX.into()) || *value < 2) {
-                let _note = Note(format!("block at {block}, byte {at}, {width} bytes: {value:#x}"));
-                let mut bytes = with_word(&good, block + at, width, value);
-                make_sums_right(&mut bytes[FIRST..].chunks_mut(BLOCK).collect::<Vec<_>>(), salt);
-                opened += u32::from(open(&bytes));
-                all += 1;
-            }
-        }
+    for block in (0..BLOCKS).map(|n| FIRST + n * BLOCK).filter(|at| good[*at..].starts_with(b"oBJb")) {
+        count(each_word(&good, ("block at", block), 8..96, &HOSTILE, |mut bytes| {
+            make_sums_right(&mut bytes[FIRST..].chunks_mut(BLOCK).collect::<Vec<_>>(), salt);
+            open(&bytes)
+        }));
     }
     // Without right sums nothing would be opened to the end.
     assert!(opened > all / 4, "{opened} of {all}");

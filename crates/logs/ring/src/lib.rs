@@ -37,8 +37,10 @@ mod place;
 #[cfg(feature = "planted")]
 pub mod planted;
 mod superblock;
+#[cfg(feature = "testing")]
+pub mod testing;
 
 pub use circle::{Circle, UNIT_LEAST, UNIT_MOST, UNITS_LEAST, can_be_unit};
-pub use error::{Error, ErrorKind};
+pub use error::{Damage, Entry, Error, ErrorKind, Witness};
 pub use place::Place;
-pub use superblock::{Envelope, FIRST, SLOT, SUPERBLOCK, Superblock};
+pub use superblock::{Envelope, FIRST, Field, SLOT, SUPERBLOCK, Superblock};

@@ -5,7 +5,7 @@
 #![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
 
 use crate::Error;
-use zerocopy::byteorder::little_endian::U32;
+use zerocopy::byteorder::little_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 /// Bytes from one slot to the next.
@@ -98,6 +98,124 @@ pub trait Superblock: Clone {
     fn slot(&self) -> u64 {
         if self.sequence().is_multiple_of(2) { 0 } else { SLOT }
     }
+}
+
+/// A field of a superblock: its form on the disk.
+pub trait Field: Sized {
+    /// Little-endian, without alignment.
+    type Raw;
+
+    /// As it is on the disk.
+    fn raw(&self) -> Self::Raw;
+
+    /// The inverse.
+    fn of(raw: Self::Raw) -> Self;
+}
+
+impl Field for u64 {
+    type Raw = U64;
+
+    fn raw(&self) -> U64 {
+        U64::new(*self)
+    }
+
+    fn of(raw: U64) -> u64 {
+        raw.get()
+    }
+}
+
+impl Field for u32 {
+    type Raw = U32;
+
+    fn raw(&self) -> U32 {
+        U32::new(*self)
+    }
+
+    fn of(raw: U32) -> u32 {
+        raw.get()
+    }
+}
+
+impl Field for bool {
+    type Raw = U32;
+
+    fn raw(&self) -> U32 {
+        U32::new(u32::from(*self))
+    }
+
+    fn of(raw: U32) -> bool {
+        raw.get() != 0
+    }
+}
+
+/// A superblock as a table: its magic number, its version, and its fields in their order on the disk, behind the
+/// [`Envelope`]; what is left is zero. One field is `sequence`. `nonsense` says which fields are inconsistent (ring-7).
+#[macro_export]
+macro_rules! superblock {
+    (
+        $(#[$what:meta])*
+        $vis:vis struct $name:ident($magic:literal, version $version:literal) {
+            $($(#[$says:meta])* $field:ident: $kind:ty,)*
+        }
+    ) => {
+        $(#[$what])*
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        $vis struct $name {
+            $($(#[$says])* $vis $field: $kind,)*
+        }
+
+        /// The layout on the disk.
+        #[derive(
+            ::zerocopy::FromBytes, ::zerocopy::IntoBytes, ::zerocopy::KnownLayout, ::zerocopy::Immutable,
+            ::zerocopy::Unaligned,
+        )]
+        #[repr(C)]
+        struct Raw {
+            envelope: $crate::Envelope,
+            $($field: <$kind as $crate::Field>::Raw,)*
+            zero: [u8; Raw::ZERO],
+        }
+
+        impl Raw {
+            const ZERO: usize = $crate::SUPERBLOCK
+                - size_of::<$crate::Envelope>()
+                $(- size_of::<<$kind as $crate::Field>::Raw>())*;
+
+            /// Where the fields are.
+            #[cfg(test)]
+            const FIELDS: &[(&str, usize)] = &[
+                $((stringify!($field), ::std::mem::offset_of!(Raw, $field)),)*
+                ("zero", ::std::mem::offset_of!(Raw, zero)),
+            ];
+        }
+
+        impl $crate::Superblock for $name {
+            const MAGIC: [u8; 8] = *$magic;
+            const VERSION: u32 = $version;
+
+            fn sequence(&self) -> u64 {
+                self.sequence
+            }
+
+            fn next(&self) -> $name {
+                $name { sequence: self.sequence.saturating_add(1), ..self.clone() }
+            }
+
+            fn to_bytes(&self) -> [u8; $crate::SUPERBLOCK] {
+                ::zerocopy::transmute!(Raw {
+                    envelope: $crate::Envelope::default(),
+                    $($field: $crate::Field::raw(&self.$field),)*
+                    zero: [0; Raw::ZERO],
+                })
+            }
+
+            fn from_bytes(bytes: &[u8; $crate::SUPERBLOCK]) -> Result<$name, &'static str> {
+                let raw: Raw = ::zerocopy::transmute!(*bytes);
+                let superblock = $name { $($field: $crate::Field::of(raw.$field),)* };
+                superblock.nonsense().map_or(Ok(superblock), Err)
+            }
+        }
+    };
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use crate::Lsn;
 use ordo_disk::DiskError;
 use ordo_ring::ErrorKind;
+use std::fmt;
 
 /// Errors of a log.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -179,42 +180,26 @@ pub enum Error {
     },
 }
 
-/// A log with a hole: it continues after the place where it seems to end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "the log is damaged at {at}: {witness} says that records up to {sure} were durable; what lies before is whole and can \
-     be read, then make the log anew"
-)]
-pub struct Damage {
-    /// Where the record that cannot be read should be.
-    pub at: Lsn,
-    /// The last record that is known to have been durable.
-    pub sure: Lsn,
-    /// The evidence for that.
-    pub witness: Witness,
-}
+/// A log with a hole.
+pub type Damage = ordo_ring::Damage<Lsn>;
 
 /// What proves that the log continued.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Witness {
-    /// The superblock.
-    Superblock,
-    /// The program that has the log mounted.
-    Mount,
-    /// A record after the hole, with this number.
-    Record(Lsn),
-    /// A record of a mount that is newer than the superblock: a newer superblock is lost.
-    NewerMount(Lsn),
-}
+pub type Witness = ordo_ring::Witness<Lsn>;
 
-impl std::fmt::Display for Witness {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Witness::Superblock => f.write_str("the superblock"),
-            Witness::Mount => f.write_str("who has mounted it"),
-            Witness::Record(lsn) => write!(f, "the record {lsn} behind it"),
-            Witness::NewerMount(lsn) => write!(f, "the record {lsn}, of a mount whose superblock is lost,"),
-        }
+impl ordo_ring::Entry for Lsn {
+    fn say(damage: &Damage, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(to, "the log is damaged at {}: ", damage.first)?;
+        match damage.witness {
+            Witness::Superblock => write!(to, "the superblock"),
+            Witness::Mount => write!(to, "who has mounted it"),
+            Witness::Entry(lsn) => write!(to, "the record {lsn} behind it"),
+            Witness::Lost(lsn) => write!(to, "the record {lsn}, of a mount whose superblock is lost,"),
+        }?;
+        write!(
+            to,
+            " says that records up to {} were durable; what lies before is whole and can be read, then make the log anew",
+            damage.sure
+        )
     }
 }
 

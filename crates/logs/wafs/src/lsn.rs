@@ -1,7 +1,9 @@
 //! Log sequence numbers.
 
+use ordo_ring::Field;
 use std::fmt;
 use std::str::FromStr;
+use zerocopy::byteorder::little_endian::U64;
 
 /// Names a record: the offset of its first byte, counted from the beginning of the log and never reset. Later records
 /// have larger numbers. 0 names no record.
@@ -11,6 +13,18 @@ pub struct Lsn(pub u64);
 impl Lsn {
     /// Names no record; before all others.
     pub const NONE: Lsn = Lsn(0);
+}
+
+impl Field for Lsn {
+    type Raw = U64;
+
+    fn raw(&self) -> U64 {
+        U64::new(self.0)
+    }
+
+    fn of(raw: U64) -> Lsn {
+        Lsn(raw.get())
+    }
 }
 
 impl fmt::Display for Lsn {

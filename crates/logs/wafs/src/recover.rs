@@ -65,7 +65,7 @@ async fn hole(circle: &Circle, superblock: &Superblock, walk: &mut Walk) -> Resu
     let (end, limit) = (walk.at(), superblock.start.saturating_add(circle.size));
     // If there is no record, everything that was durable lies before the start.
     let known = walk.last.map_or(superblock.start.saturating_sub(1), |last| last.lsn.0);
-    let damage = |sure, witness| Ok(Some(Damage { at: Lsn(end), sure, witness }));
+    let damage = |sure, witness| Ok(Some(Damage { first: Lsn(end), why: None, sure, witness }));
     if superblock.sure.0 > known || superblock.low.0 > circle.up(end) {
         return damage(superblock.sure, Witness::Superblock);
     }
@@ -86,17 +86,17 @@ async fn hole(circle: &Circle, superblock: &Superblock, walk: &mut Walk) -> Resu
         if lsn.0.checked_sub(at).is_some_and(|later| later > 0 && later.is_multiple_of(circle.size)) {
             let mut later = Walk::new(Reader::new(circle.clone()), circle.clone(), superblock.id, 0..=u32::MAX, lsn.0);
             if later.record(lsn.0).await?.is_some() {
-                return damage(lsn, Witness::NewerMount(lsn));
+                return damage(lsn, Witness::Lost(lsn));
             }
         }
         if lsn.0 == at
             && let Some(header) = walk.record(at).await?
         {
             if header.epoch > superblock.epoch {
-                return damage(header.sure, Witness::NewerMount(lsn));
+                return damage(header.sure, Witness::Lost(lsn));
             }
             if header.sure.0 > known {
-                return damage(header.sure, Witness::Record(lsn));
+                return damage(header.sure, Witness::Entry(lsn));
             }
         }
         at = at.saturating_add(ALIGN);

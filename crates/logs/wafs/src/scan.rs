@@ -118,7 +118,7 @@ impl Scan {
         }
         match self.walk.next().await? {
             Some(header) => Ok(Some(header)),
-            None => Err(Damage { at, sure: last, witness: Witness::Mount }.into()),
+            None => Err(Damage { first: at, why: None, sure: last, witness: Witness::Mount }.into()),
         }
     }
 }
@@ -152,7 +152,8 @@ impl ScanBack {
         self.reader.load_back(range.clone(), floor).await?;
         let bytes = self.reader.get(range);
         if !Header::is_whole(self.log.id, bytes) {
-            return Err(Damage { at: self.next, sure: self.log.state.borrow().sure, witness: Witness::Mount }.into());
+            let sure = self.log.state.borrow().sure;
+            return Err(Damage { first: self.next, why: None, sure, witness: Witness::Mount }.into());
         }
         self.next = header.prev;
         Ok(Some(Record { lsn: header.lsn, time: header.time, data: bytes[HEADER..].to_vec() }))

@@ -4,101 +4,34 @@
 #![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
 
 use crate::Lsn;
-use ordo_ring::{Envelope, SUPERBLOCK, UNIT_LEAST, UNIT_MOST, UNITS_LEAST};
-use zerocopy::byteorder::little_endian::{U32, U64};
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
+use ordo_ring::{UNIT_LEAST, UNIT_MOST, UNITS_LEAST};
 
 /// An upper bound for sequence numbers: at 10 GB/s it takes 14 years. A larger one was not written by this program.
 const LSN_MOST: u64 = 1 << 62;
 
-/// The layout on the disk.
-#[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
-#[repr(C)]
-struct Raw {
-    envelope: Envelope,
-    id: U64,
-    sequence: U64,
-    size: U64,
-    unit: U32,
-    epoch: U32,
-    start: U64,
-    low: U64,
-    sure: U64,
-    made: U64,
-    start_epoch: U32,
-    zero: [u8; 428],
-}
-const _: () = assert!(size_of::<Raw>() == SUPERBLOCK);
-
-/// A superblock whose fields are consistent.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Superblock {
-    /// The log's unique id; part of each record's checksum.
-    pub(crate) id: u64,
-    /// Grows with each superblock; its lowest bit is the slot.
-    pub(crate) sequence: u64,
-    /// Bytes for records, a multiple of the unit.
-    pub(crate) size: u64,
-    /// The alignment of each write, in bytes.
-    pub(crate) unit: u32,
-    /// The number of mounts for writing.
-    pub(crate) epoch: u32,
-    /// The record at which reading starts, or where the next one will be.
-    pub(crate) start: u64,
-    /// Records below were reclaimed; never before `start`.
-    pub(crate) low: Lsn,
-    /// The last record that was known to be durable.
-    pub(crate) sure: Lsn,
-    /// When the log was made, in nanoseconds since 1970.
-    pub(crate) made: u64,
-    /// No record from `start` on is of an earlier mount (wafs-4): in an empty log no other record could tell.
-    pub(crate) start_epoch: u32,
-}
-
-impl ordo_ring::Superblock for Superblock {
-    const MAGIC: [u8; 8] = *b"ORDOWAFS";
-    const VERSION: u32 = 1;
-
-    fn sequence(&self) -> u64 {
-        self.sequence
-    }
-
-    fn next(&self) -> Superblock {
-        Superblock { sequence: self.sequence.saturating_add(1), ..self.clone() }
-    }
-
-    fn to_bytes(&self) -> [u8; SUPERBLOCK] {
-        zerocopy::transmute!(Raw {
-            envelope: Envelope::default(),
-            id: self.id.into(),
-            sequence: self.sequence.into(),
-            size: self.size.into(),
-            unit: self.unit.into(),
-            epoch: self.epoch.into(),
-            start: self.start.into(),
-            low: self.low.0.into(),
-            sure: self.sure.0.into(),
-            made: self.made.into(),
-            start_epoch: self.start_epoch.into(),
-            zero: [0; 428],
-        })
-    }
-
-    fn from_bytes(bytes: &[u8; SUPERBLOCK]) -> Result<Superblock, &'static str> {
-        let raw: Raw = zerocopy::transmute!(*bytes);
-        let superblock = Superblock {
-            id: raw.id.get(),
-            sequence: raw.sequence.get(),
-            size: raw.size.get(),
-            unit: raw.unit.get(),
-            epoch: raw.epoch.get(),
-            start: raw.start.get(),
-            low: Lsn(raw.low.get()),
-            sure: Lsn(raw.sure.get()),
-            made: raw.made.get(),
-            start_epoch: raw.start_epoch.get(),
-        };
-        superblock.nonsense().map_or(Ok(superblock), Err)
+ordo_ring::superblock! {
+    /// A superblock whose fields are consistent.
+    pub(crate) struct Superblock(b"ORDOWAFS", version 1) {
+        /// The log's unique id; part of each record's checksum.
+        id: u64,
+        /// Grows with each superblock; its lowest bit is the slot.
+        sequence: u64,
+        /// Bytes for records, a multiple of the unit.
+        size: u64,
+        /// The alignment of each write, in bytes.
+        unit: u32,
+        /// The number of mounts for writing.
+        epoch: u32,
+        /// The record at which reading starts, or where the next one will be.
+        start: u64,
+        /// Records below were reclaimed; never before `start`.
+        low: Lsn,
+        /// The last record that was known to be durable.
+        sure: Lsn,
+        /// When the log was made, in nanoseconds since 1970.
+        made: u64,
+        /// No record from `start` on is of an earlier mount (wafs-4): in an empty log no other record could tell.
+        start_epoch: u32,
     }
 }
 
@@ -123,7 +56,6 @@ impl Superblock {
 mod tests {
     use super::*;
     use ordo_ring::{Error, Superblock as _};
-    use std::mem::offset_of;
 
     fn one() -> Superblock {
         Superblock {
@@ -167,20 +99,7 @@ mod tests {
     #[test]
     fn the_table_in_the_format_page_is_that_of_the_declaration() {
         let page = include_str!("../../../../docs/format/wafs.md");
-        let fields = [
-            ("id", offset_of!(Raw, id)),
-            ("sequence", offset_of!(Raw, sequence)),
-            ("size", offset_of!(Raw, size)),
-            ("unit", offset_of!(Raw, unit)),
-            ("epoch", offset_of!(Raw, epoch)),
-            ("start", offset_of!(Raw, start)),
-            ("low", offset_of!(Raw, low)),
-            ("sure", offset_of!(Raw, sure)),
-            ("made", offset_of!(Raw, made)),
-            ("start_epoch", offset_of!(Raw, start_epoch)),
-            ("zero", offset_of!(Raw, zero)),
-        ];
-        for (name, at) in fields {
+        for (name, at) in Raw::FIELDS {
             let is_row = |line: &str| line.starts_with(&format!("| {at} |")) && line.contains(&format!("| {name} |"));
             assert!(page.lines().any(is_row), "{name} at byte {at}");
         }

@@ -1,6 +1,7 @@
 //! Any word of a log may hold anything while its sums are right: whoever opens it gets what is there, or an error.
 
 use ordo_disk::{Counted, Disk, RamDisk};
+use ordo_ring::testing::each_word;
 use ordo_rt::Rt;
 use ordo_wafs::{Log, Lsn, MakeOptions, Mode, MountOptions, Place};
 use std::rc::Rc;
@@ -87,23 +88,6 @@ fn open(bytes: &[u8]) -> bool {
     mounted
 }
 
-/// Says which word it was, if the test ends by a panic.
-struct Note(String);
-
-impl Drop for Note {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            eprintln!("{}", self.0);
-        }
-    }
-}
-
-fn with_word(bytes: &[u8], at: usize, width: usize, value: u64) -> Vec<u8> {
-    let mut bytes = bytes.to_vec();
-    bytes[at..at + width].copy_from_slice(&value.to_le_bytes()[..width]);
-    bytes
-}
-
 fn id(bytes: &[u8]) -> [u8; 8] {
     std::array::from_fn(|i| bytes[16 + i])
 }
@@ -121,30 +105,21 @@ fn any_word_of_a_log_may_hold_anything() {
     let (good, records) = crashed();
     assert!(open(&good));
     let (mut mounted, mut all) = (0, 0);
+    let mut count = |(some, of)| (mounted, all) = (mounted + some, all + of);
     for slot in [0, 4096] {
-        for (at, width) in (16..96).step_by(4).flat_map(|at| [(at, 4), (at, 8)]) {
-            for value in HOSTILE.into_iter().filter(|value| (width < 8) == (*value <= u32::MAX.into()) || *value < 2) {
-                let _note = Note(format!("superblock {slot}, byte {at}, {width} bytes: {value:#x}"));
-                let mut bytes = with_word(&good, slot + at, width, value);
-                bytes[slot + 12..slot + 16].fill(0);
-                let sum = crc32c::crc32c(&bytes[slot..slot + SUPERBLOCK]);
-                bytes[slot + 12..slot + 16].copy_from_slice(&sum.to_le_bytes());
-                mounted += u32::from(open(&bytes));
-                all += 1;
-            }
-        }
+        count(each_word(&good, ("superblock", slot), 16..96, &HOSTILE, |mut bytes| {
+            bytes[slot + 12..slot + 16].fill(0);
+            let sum = crc32c::crc32c(&bytes[slot..slot + SUPERBLOCK]);
+            bytes[slot + 12..slot + 16].copy_from_slice(&sum.to_le_bytes());
+            open(&bytes)
+        }));
     }
     for record in records {
         let place = FIRST + record as usize % (UNITS * UNIT);
-        for (at, width) in (8..HEADER).step_by(4).flat_map(|at| [(at, 4), (at, 8.min(HEADER - at))]) {
-            for value in HOSTILE.into_iter().filter(|value| (width < 8) == (*value <= u32::MAX.into()) || *value < 2) {
-                let _note = Note(format!("record {record}, byte {at}, {width} bytes: {value:#x}"));
-                let mut bytes = with_word(&good, place + at, width, value);
-                make_record_right(&mut bytes, place);
-                mounted += u32::from(open(&bytes));
-                all += 1;
-            }
-        }
+        count(each_word(&good, ("record at", place), 8..HEADER, &HOSTILE, |mut bytes| {
+            make_record_right(&mut bytes, place);
+            open(&bytes)
+        }));
     }
     // Without right sums nothing would be mounted.
     assert!(mounted > all / 4, "{mounted} of {all}");

@@ -1,6 +1,7 @@
 //! The log through its public interface: on disks in memory, in virtual time.
 
 use ordo_disk::{Disk, DiskOff, DiskOp, Fault, FaultPlan, Faulty, Queue, QueueOptions, RamDisk};
+use ordo_ring::testing::scrambled;
 use ordo_rt::Rt;
 use ordo_wafs::{Error, ErrorKind, Log, Lsn, MakeOptions, Mode, MountOptions, Place, Record, Witness};
 use std::rc::Rc;
@@ -215,8 +216,8 @@ fn a_hole_in_the_middle_is_told_from_the_end() {
     drop(log);
     bed.poke(numbers[2], 60);
     let Err(Error::Damaged(damage)) = bed.try_mount() else { panic!("it was mounted") };
-    assert!(damage.at > numbers[1] && damage.at <= numbers[2]);
-    assert_eq!((damage.sure, damage.witness), (numbers[2], Witness::Record(numbers[3])));
+    assert!(damage.first > numbers[1] && damage.first <= numbers[2]);
+    assert_eq!((damage.sure, damage.witness), (numbers[2], Witness::Entry(numbers[3])));
     let log = bed.rt.block_on(Log::open(bed.place())).unwrap();
     assert_eq!((log.recovery().damage, bed.all(&log).len()), (Some(damage), 2));
     bed.poke(numbers[2], 60);
@@ -351,19 +352,7 @@ fn no_image_makes_it_panic_or_loop() {
     let mut rng = ordo_rt::Rng::new(5);
     let (mut opened, mut mounted) = (0, 0);
     for _ in 0..3000 {
-        let mut bytes = good.clone();
-        for _ in 0..rng.range(1, 5) {
-            let at = rng.below(bytes.len() as u64) as usize;
-            let len = rng.range(1, 64).min((bytes.len() - at) as u64) as usize;
-            // Bytes from elsewhere in the image, or noise: either may look like a valid record.
-            if rng.chance(1, 2) {
-                let from = rng.below((bytes.len() - len) as u64) as usize;
-                let copy = bytes[from..from + len].to_vec();
-                bytes[at..at + len].copy_from_slice(&copy);
-            } else {
-                rng.fill(&mut bytes[at..at + len]);
-            }
-        }
+        let bytes = scrambled(&mut rng, &good, 64);
         let ram = RamDisk::from_bytes(&bytes);
         let rt = Rt::virtual_time(0);
         let place = || Place::whole(&rt, Rc::new(ram.clone()));

@@ -3,10 +3,8 @@
 
 use crate::common;
 use crate::common::build::*;
-use ordo_disk::{Disk, DiskOp, Effect, Fault, FaultPlan, Faulty, RamDisk};
 use ordo_fsck::Mode;
 use ordo_ondisk::{Dinode, Endian, Format};
-use std::rc::Rc;
 
 type Damage = fn(&Volume);
 
@@ -26,19 +24,6 @@ const DAMAGES: [(&str, Damage); 4] = [
     }),
 ];
 
-/// A repair of `ram` that ends at its `nth` write; `false` if it made fewer.
-fn cut(ram: &RamDisk, nth: u64, seed: u64) -> bool {
-    let plan = FaultPlan::new(seed).with(Fault::new(DiskOp::Write, nth, Effect::PowerCut));
-    let cache = ram.clone();
-    let faulty = Faulty::new(Rc::new(ram.clone()), plan).on_power_cut(move |rng| cache.power_cut_at_random(rng));
-    let rt = ordo_rt::Rt::virtual_time(seed);
-    let (inner, disk): (ordo_rt::Rt, Rc<dyn Disk>) = (rt.clone(), Rc::new(faulty.clone()));
-    let options = ordo_fsck::Options::new(Mode::Repair);
-    let result = rt.block_on(async move { ordo_fsck::check(&inner, disk, options).await });
-    assert_eq!(result.is_err(), faulty.power_is_off());
-    faulty.power_is_off()
-}
-
 #[test]
 fn repair_can_be_cut_at_any_write_and_done_again() {
     for format in [Format::Ufs1, Format::Ufs2] {
@@ -49,7 +34,7 @@ fn repair_can_be_cut_at_any_write_and_done_again() {
             let mut cuts = 0;
             for (nth, seed) in (1..).flat_map(|nth| (0..4).map(move |seed| (nth, seed))) {
                 let ram = damaged.disk.snapshot().volatile(true);
-                if !cut(&ram, nth, seed) {
+                if !common::cut(&ram, nth, seed) {
                     break;
                 }
                 cuts += 1;

@@ -1,53 +1,37 @@
 //! The blocking interface, each call once, as used by a program that knows `std::fs`; and the state of a volume whose
 //! program dies.
 
+use crate::common::image::Image;
 use ordofs::disk::FileOptions;
 use ordofs::ondisk::Format;
 use ordofs::rt::Rt;
 use ordofs::vfs::{Error, Kind, Mode, Refusal, SetAttr};
 use ordofs::{FileTimes, ImageSpec, NewLog, NewVolume, OpenError, OpenOptions, Volume, locate};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
 
-/// An image in a directory of its own, which is removed with it.
-struct Image {
-    dir: tempfile::TempDir,
+fn mounted(image: &Image, scheme: &str) -> Volume {
+    image.open().scheme(scheme).mount().expect("there is a volume")
 }
 
-impl Image {
-    fn new() -> Image {
-        let image = Image { dir: tempfile::tempdir().expect("a directory") };
-        NewVolume::new(16 << 20).create(image.path()).expect("there is room for an image");
-        image
-    }
-
-    fn path(&self) -> PathBuf {
-        self.dir.path().join("disk.img")
-    }
-
-    fn open(&self, scheme: &str) -> Volume {
-        Volume::open(self.path()).expect("a plain path").scheme(scheme).mount().expect("there is a volume")
-    }
-
-    /// The number of fsck's findings.
-    fn findings(&self) -> u64 {
-        let rt = Rt::real_time();
-        let spec = ImageSpec::parse(&self.path()).expect("a plain path");
-        let options = FileOptions { read_only: true, ..FileOptions::default() };
-        let disk = locate(&rt, &spec, options).expect("there is a volume").disk;
-        let options = ordo_fsck::Options::new(ordo_fsck::Mode::Check);
-        rt.block_on(ordo_fsck::check(&rt, disk, options)).expect("the disk is well").count()
-    }
+/// The number of fsck's findings.
+fn findings(image: &Image) -> u64 {
+    let rt = Rt::real_time();
+    let spec = ImageSpec::parse(&image.path()).expect("a plain path");
+    let options = FileOptions { read_only: true, ..FileOptions::default() };
+    let disk = locate(&rt, &spec, options).expect("there is a volume").disk;
+    let options = ordo_fsck::Options::new(ordo_fsck::Mode::Check);
+    rt.block_on(ordo_fsck::check(&rt, disk, options)).expect("the disk is well").count()
 }
 
 /// Runs `work` on a volume, which is unmounted and checked at the end.
 fn with_volume(work: impl FnOnce(&Volume) -> io::Result<()>) {
     let image = Image::new();
-    let volume = image.open("async");
+    let volume = mounted(&image, "async");
     work(&volume).expect("every call succeeds, or is seen to be refused");
     volume.unmount().expect("the disk is well");
-    assert_eq!(image.findings(), 0);
+    assert_eq!(findings(&image), 0);
 }
 
 fn kind<T>(outcome: Result<T, impl Into<io::Error>>) -> ErrorKind {
@@ -295,7 +279,7 @@ fn attributes_are_set_and_extended_ones_kept() {
 #[test]
 fn space_is_counted_and_a_read_only_volume_refuses() {
     let image = Image::new();
-    let volume = image.open("sync");
+    let volume = mounted(&image, "sync");
     let before = volume.space().expect("the disk is well");
     volume.write("/f", vec![1; 1 << 20]).expect("there is room");
     let after = volume.space().expect("the disk is well");
@@ -317,7 +301,7 @@ fn space_is_counted_and_a_read_only_volume_refuses() {
 #[test]
 fn a_volume_that_is_abandoned_is_one_after_a_crash() {
     let image = Image::new();
-    let volume = image.open("sync");
+    let volume = mounted(&image, "sync");
     volume.write("/synced", "kept").expect("there is room");
     volume.sync().expect("the disk is well");
     let mut late = volume.create("/late").expect("there is room");
@@ -326,7 +310,7 @@ fn a_volume_that_is_abandoned_is_one_after_a_crash() {
     volume.abandon();
 
     // The image is free again, and must be checked before it is written to.
-    let volume = image.open("sync");
+    let volume = mounted(&image, "sync");
     assert!(volume.is_read_only());
     let why = volume.mounted().why_read_only().expect("it was not asked for");
     assert!(why.contains("fsck"), "{why}");
@@ -345,11 +329,11 @@ fn a_volume_that_is_abandoned_is_one_after_a_crash() {
     assert!(!report.left && report.clean, "{report:#?}");
     rt.drop_tasks();
     drop(rt);
-    let volume = image.open("async");
+    let volume = mounted(&image, "async");
     assert!(!volume.is_read_only());
     assert_eq!(volume.read("/synced").expect("it was durable"), b"kept");
     volume.unmount().expect("the disk is well");
-    assert_eq!(image.findings(), 0);
+    assert_eq!(findings(&image), 0);
 }
 
 #[test]
@@ -380,7 +364,7 @@ fn an_open_that_fails_says_why() {
 fn what_waits_to_be_freed_is_let_go_with_a_volume_that_is_abandoned() {
     for scheme in ["softupdates", "sync", "async"] {
         let image = Image::new();
-        let volume = image.open(scheme);
+        let volume = mounted(&image, scheme);
         volume.write("/a", [7; 70_000]).expect("there is room");
         volume.sync().expect("the disk is well");
         volume.remove_file("/a").expect("it is there");
@@ -391,7 +375,7 @@ fn what_waits_to_be_freed_is_let_go_with_a_volume_that_is_abandoned() {
 #[test]
 fn a_volume_is_made_over_something_only_if_that_is_said() {
     let image = Image::new();
-    let volume = image.open("async");
+    let volume = mounted(&image, "async");
     volume.write("/precious", b"data").expect("there is room");
     // In use is in use, whatever is said.
     assert_eq!(kind(NewVolume::new(16 << 20).overwrite(image.path())), ErrorKind::ResourceBusy);

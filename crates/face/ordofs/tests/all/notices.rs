@@ -1,38 +1,18 @@
 //! Notices of a volume: dropped, read from a backup superblock, failing, recovered.
 
+use crate::common::image::Image;
 use ordofs::vfs::{Error, Refusal};
-use ordofs::{NewVolume, Notice, OpenError, OpenVolume, Tuning, Volume};
+use ordofs::{Notice, OpenError, OpenVolume, Tuning, Volume};
 use std::fs::File;
 use std::io::Write;
 use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 /// Where UFS2 has its first superblock.
 const FIRST: u64 = 65536;
 
-struct Image {
-    dir: tempfile::TempDir,
-}
-
-impl Image {
-    fn new() -> Image {
-        let image = Image { dir: tempfile::tempdir().expect("a directory") };
-        NewVolume::new(16 << 20).create(image.path()).expect("there is room for an image");
-        image
-    }
-
-    fn path(&self) -> PathBuf {
-        self.dir.path().join("disk.img")
-    }
-
-    fn file(&self) -> File {
-        File::options().read(true).write(true).open(self.path()).expect("it is there")
-    }
-
-    fn open(&self) -> OpenVolume {
-        Volume::open(self.path()).expect("a plain path")
-    }
+fn file(image: &Image) -> File {
+    File::options().read(true).write(true).open(image.path()).expect("it is there")
 }
 
 /// All notices so far.
@@ -70,7 +50,7 @@ fn a_volume_whose_disk_fails_says_so_at_once_and_when_it_is_dropped() {
     let (image, heard) = (Image::new(), Heard::default());
     let volume = heard.listens_to(image.open());
     volume.write("/f", vec![7; 1 << 20]).expect("there is room");
-    image.file().set_len(FIRST).expect("files can be cut");
+    file(&image).set_len(FIRST).expect("files can be cut");
     drop(volume);
     let said = heard.taken();
     assert!(said.iter().any(|notice| matches!(notice, Notice::TurnedReadOnly(_))), "{said:?}");
@@ -96,7 +76,7 @@ fn without_its_first_superblock_a_volume_is_read_from_a_copy_and_not_written() {
     let volume = heard.listens_to(image.open());
     volume.write("/f", "to be rescued").expect("there is room");
     volume.unmount().expect("the disk is well");
-    image.file().write_all_at(&[0; 8192], FIRST).expect("files can be written");
+    file(&image).write_all_at(&[0; 8192], FIRST).expect("files can be written");
     let before = std::fs::read(image.path()).expect("it is there");
     for (open, asked) in [(image.open().read_only(), true), (image.open(), false), (image.open().force(), false)] {
         let volume = heard.listens_to(open);

@@ -83,6 +83,18 @@ impl Desk {
         Desk { bed, arm, open }
     }
 
+    /// A replica of two fragments is being written, and waits until the arm goes on.
+    fn with_replica_in_flight() -> Desk {
+        let desk = Desk::new(None);
+        desk.put(0, &[(FAR, 1), (FAR + 1, 2)]);
+        desk.teach(FAR, 2);
+        let active = desk.open.active.clone();
+        desk.arm.state.keep.set(true);
+        desk.bed.rt.spawn(async move { active.go_home(Homeward::Few).await.unwrap() });
+        desk.bed.rt.run_until_idle();
+        desk
+    }
+
     fn state(&self) -> State {
         self.open.active.state()
     }
@@ -211,13 +223,7 @@ fn a_fragment_that_changes_is_not_read_from_its_replica() {
 
 #[test]
 fn a_fragment_that_changes_while_its_replica_is_written_has_none() {
-    let desk = Desk::new(None);
-    desk.put(0, &[(FAR, 1), (FAR + 1, 2)]);
-    desk.teach(FAR, 2);
-    let active = desk.open.active.clone();
-    desk.arm.state.keep.set(true);
-    desk.bed.rt.spawn(async move { active.go_home(Homeward::Few).await.unwrap() });
-    desk.bed.rt.run_until_idle();
+    let desk = Desk::with_replica_in_flight();
     assert!(desk.arm.state.kept.get().is_some());
     desk.put(0, &[(FAR + 1, 3)]);
     desk.arm.state.go.notify_all();
@@ -237,13 +243,7 @@ fn a_replica_ends_when_a_piece_of_the_journal_gets_its_place() {
 
 #[test]
 fn a_replica_in_flight_does_not_land_over_what_the_journal_has() {
-    let desk = Desk::new(None);
-    desk.put(0, &[(FAR, 1), (FAR + 1, 2)]);
-    desk.teach(FAR, 2);
-    let active = desk.open.active.clone();
-    desk.arm.state.keep.set(true);
-    desk.bed.rt.spawn(async move { active.go_home(Homeward::Few).await.unwrap() });
-    desk.bed.rt.run_until_idle();
+    let desk = Desk::with_replica_in_flight();
     let at = desk.arm.state.kept.get().unwrap();
     let (place, _) = desk.place_at(at);
     let pieces = u64::from(desk.open.active.0.area.pieces());
@@ -268,13 +268,7 @@ fn a_replica_in_flight_does_not_land_over_what_the_journal_has() {
 
 #[test]
 fn a_new_journal_begins_when_no_replica_is_in_flight() {
-    let desk = Desk::new(None);
-    desk.put(0, &[(FAR, 1), (FAR + 1, 2)]);
-    desk.teach(FAR, 2);
-    let active = desk.open.active.clone();
-    desk.arm.state.keep.set(true);
-    desk.bed.rt.spawn(async move { active.go_home(Homeward::Few).await.unwrap() });
-    desk.bed.rt.run_until_idle();
+    let desk = Desk::with_replica_in_flight();
     let (active, began) = (desk.open.active.clone(), Rc::new(Cell::new(false)));
     let tell = began.clone();
     desk.bed.rt.spawn(async move {

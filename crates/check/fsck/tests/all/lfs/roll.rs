@@ -3,13 +3,11 @@
 use super::build::{Built, Put, directory, file};
 use super::run;
 use crate::common;
-use ordo_disk::{Disk, DiskOp, Effect, Fault, FaultPlan, Faulty, RamDisk};
 use ordo_fsck::{Journal, Mode, Report};
 use ordo_ondisk::dinode::mode;
 use ordo_ondisk::lfs::ifile::SegFlags;
 use ordo_ondisk::lfs::summary::SumFlags;
 use ordo_ondisk::lfs::{Serial, Superblock};
-use std::rc::Rc;
 
 const REG: u16 = mode::REG;
 
@@ -164,19 +162,6 @@ fn dirty_segments_without_anything_alive_take_repairs() {
     assert!(disk.to_vec()[16384..tail + 1024] == before[16384..tail + 1024], "what the log has was overwritten");
 }
 
-/// A repair that ends at its `nth` write; `false` if it made fewer.
-fn cut(ram: &RamDisk, nth: u64, seed: u64) -> bool {
-    let plan = FaultPlan::new(seed).with(Fault::new(DiskOp::Write, nth, Effect::PowerCut));
-    let cache = ram.clone();
-    let faulty = Faulty::new(Rc::new(ram.clone()), plan).on_power_cut(move |rng| cache.power_cut_at_random(rng));
-    let rt = ordo_rt::Rt::virtual_time(seed);
-    let (inner, disk): (ordo_rt::Rt, Rc<dyn Disk>) = (rt.clone(), Rc::new(faulty.clone()));
-    let options = ordo_fsck::Options::new(Mode::Repair);
-    let result = rt.block_on(async move { ordo_fsck::check(&inner, disk, options).await });
-    assert_eq!(result.is_err(), faulty.power_is_off());
-    faulty.power_is_off()
-}
-
 #[test]
 fn repair_can_be_cut_at_any_write_and_done_again() {
     let mut built = dirty();
@@ -186,7 +171,7 @@ fn repair_can_be_cut_at_any_write_and_done_again() {
     let mut cuts = 0;
     for (nth, seed) in (1..).flat_map(|nth| (0..4).map(move |seed| (nth, seed))) {
         let ram = damaged.snapshot().volatile(true);
-        if !cut(&ram, nth, seed) {
+        if !common::cut(&ram, nth, seed) {
             break;
         }
         cuts += 1;

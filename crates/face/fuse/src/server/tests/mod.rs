@@ -8,8 +8,7 @@ use crate::proto::reply::{Answer, Notice, Reply};
 use crate::transport::{Message, Notifier};
 use bytes::Bytes;
 use ordo_vfs::{
-    Attr, Caller, DirEntry, Entry, FallocMode, Kind, Mode, Name, NodeId, Refusal, RenameMode, Result, Segments,
-    SetAttr, Stamp, StatFs, Whence, XattrMode,
+    Attr, Caller, DirEntry, Entry, Kind, Mode, Name, NodeId, Refusal, Result, Segments, SetAttr, Stamp, StatFs,
 };
 use std::collections::VecDeque;
 use zerocopy::IntoBytes;
@@ -56,8 +55,19 @@ fn no<T>() -> Result<T> {
     Err(Refusal::NotSupported.into())
 }
 
+macro_rules! refused {
+    ($stub:ident, $call:ident($($arg:ident),*).await) => {{
+        let _ = ($($arg,)*);
+        no()
+    }};
+}
+
 #[rustfmt::skip]
 impl FileSystem for Stub {
+    ordo_vfs::forward! { refused:
+        readlink mknod mkdir symlink tmpfile link unlink rmdir rename fallocate seek getxattr setxattr
+        listxattr
+    }
     fn root(&self) -> NodeId { ROOT }
     fn read_only(&self) -> bool { false }
     async fn lookup(&self, _: NodeId, name: Name<'_>) -> Result<Entry> {
@@ -73,21 +83,10 @@ impl FileSystem for Stub {
         self.set.borrow_mut().push((node, set.mode.map(Mode::bits)));
         Ok(attr(node))
     }
-    async fn readlink(&self, _: NodeId) -> Result<Bytes> { no() }
-    async fn mknod(&self, _: &Caller, _: NodeId, _: Name<'_>, _: Kind, _: Mode, _: u64) -> Result<Entry> { no() }
-    async fn mkdir(&self, _: &Caller, _: NodeId, _: Name<'_>, _: Mode) -> Result<Entry> { no() }
-    async fn symlink(&self, _: &Caller, _: NodeId, _: Name<'_>, _: &[u8]) -> Result<Entry> { no() }
-    async fn tmpfile(&self, _: &Caller, _: NodeId, _: Mode) -> Result<Entry> { no() }
-    async fn link(&self, _: NodeId, _: NodeId, _: Name<'_>) -> Result<Entry> { no() }
-    async fn unlink(&self, _: NodeId, _: Name<'_>) -> Result<()> { no() }
-    async fn rmdir(&self, _: NodeId, _: Name<'_>) -> Result<()> { no() }
-    async fn rename(&self, _: NodeId, _: Name<'_>, _: NodeId, _: Name<'_>, _: RenameMode) -> Result<()> { no() }
     async fn read(&self, _: NodeId, _: u64, len: u32) -> Result<Segments> { Ok(vec![Bytes::from(vec![1; len as usize * 2])]) }
     async fn write(&self, who: &Caller, _: NodeId, _: u64, data: &[u8]) -> Result<u32> {
         if who.privileged { Ok(data.len() as u32) } else { Err(Refusal::NoSpace.into()) }
     }
-    async fn fallocate(&self, _: &Caller, _: NodeId, _: u64, _: u64, _: FallocMode) -> Result<()> { no() }
-    async fn seek(&self, _: NodeId, _: u64, _: Whence) -> Result<u64> { no() }
     async fn readdir(&self, _: NodeId, _: u64, take: &mut dyn FnMut(DirEntry<'_>) -> bool) -> Result<()> {
         let names: [&[u8]; 4] = [b".", b"..", b"abc", b"absent"];
         names.iter().all(|name| take(DirEntry { ino: 9, kind: 8, next: 1, name }));
@@ -96,9 +95,6 @@ impl FileSystem for Stub {
     async fn fsync(&self, node: NodeId, _: bool) -> Result<()> { self.synced.borrow_mut().push(Some(node)); Ok(()) }
     async fn syncfs(&self) -> Result<()> { self.synced.borrow_mut().push(None); no() }
     async fn statfs(&self) -> Result<StatFs> { Err(ordo_vfs::Error::corrupt("cylinder group 3")) }
-    async fn getxattr(&self, _: NodeId, _: &[u8]) -> Result<Bytes> { no() }
-    async fn setxattr(&self, _: &Caller, _: NodeId, _: &[u8], _: &[u8], _: XattrMode) -> Result<()> { no() }
-    async fn listxattr(&self, _: NodeId) -> Result<Vec<Vec<u8>>> { no() }
     async fn removexattr(&self, _: NodeId, _: &[u8]) -> Result<()> { Ok(()) }
 }
 

@@ -9,6 +9,7 @@ use ordofs::rt::Rt;
 use ordofs::{Located, MountOptions, Mounted, NewVolume};
 use std::rc::Rc;
 
+pub mod image;
 pub mod slow;
 pub mod tree;
 
