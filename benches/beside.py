@@ -2,7 +2,7 @@
 """Readers beside a long call: how long one read of 4 KiB takes that the server has in its cache, alone and while another process
 keeps the server busy. The reads are direct, so each of them is a request to the server.
 
-    cargo build --release && benches/beside.py [--dir DIR] [--on SCHEME,...]
+    cargo build --profile dist && benches/beside.py [--dir DIR] [--on SCHEME,...]
 
 As root, with /dev/fuse. One Markdown table: median, 99th percentile and longest read in microseconds, and how long the call took.
 """
@@ -18,7 +18,7 @@ import threading
 import time
 
 TREE = pathlib.Path(__file__).resolve().parent.parent
-ORDO = os.environ.get("ORDO", str(TREE / "target/release/ordo"))
+ORDO = os.environ.get("ORDO", str(TREE / "target/dist/ordo"))
 MIB = 1 << 20
 
 WRITE = "import os; f = os.open('big', os.O_CREAT | os.O_RDWR); b = os.urandom(1 << 20); [os.write(f, b) for _ in range(1024)]"

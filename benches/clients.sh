@@ -12,9 +12,9 @@ runs=${1:-3}
 shift || true
 schemes=("$@")
 ((${#schemes[@]})) || schemes=(softupdates)
-target=${CARGO_TARGET_DIR:-target}/release
-[[ -n ${ORDO:-} ]] || cargo build --release --quiet
-[[ -n ${EXAMPLES:-} ]] || cargo build --release --quiet -p ordo-fuse --examples
+target=${CARGO_TARGET_DIR:-target}/dist
+[[ -n ${ORDO:-} ]] || cargo build --profile dist --quiet
+[[ -n ${EXAMPLES:-} ]] || cargo build --profile dist --quiet -p ordo-fuse --examples
 ordo=$(realpath "${ORDO:-$target/ordo}") examples=$(realpath "${EXAMPLES:-$target/examples}")
 work=$(mktemp -d "${TMPDIR:-/var/tmp}/ordo-clients.XXXXXX")
 names=(ext4 bare "${schemes[@]}")

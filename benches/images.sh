@@ -7,8 +7,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tree=$(realpath "${1:-/usr/share}") runs=${RUNS:-5}
-[[ -n ${ORDO:-} ]] || cargo build --release --quiet
-ordo=$(realpath "${ORDO:-${CARGO_TARGET_DIR:-target}/release/ordo}")
+[[ -n ${ORDO:-} ]] || cargo build --profile dist --quiet
+ordo=$(realpath "${ORDO:-${CARGO_TARGET_DIR:-target}/dist/ordo}")
 work=$(mktemp -d "${TMPDIR:-/var/tmp}/ordo-images.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 echo "Machine: $(nproc) CPUs, Linux $(uname -r), load $(cut -d' ' -f1-3 /proc/loadavg)"

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Databases on mounts whose server is killed at random moments: whole afterwards, with every commit that was acknowledged.
 
-    cargo build --release && benches/kills.py [--kills N] [--jobs N] [--dir DIR] [--database sqlite|postgres] [CASE...]
+    cargo build --profile dist && benches/kills.py [--kills N] [--jobs N] [--dir DIR] [--database sqlite|postgres] [CASE...]
 
 A CASE is what `mount -o scheme=` takes, with further options behind commas: `wafs,data=journal`. Without one all schemes
 that promise anything are tried. As root, with /dev/fuse.
@@ -34,7 +34,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-ORDO = os.environ.get("ORDO", str(pathlib.Path(__file__).resolve().parent.parent / "target/release/ordo"))
+ORDO = os.environ.get("ORDO", str(pathlib.Path(__file__).resolve().parent.parent / "target/dist/ordo"))
 CASES = [
     "sync", "conventional", "flag-full", "flag-part-nr-cb", "chains-cb", "chains-barrier-cb", "softupdates", "suj",
     "journal-file", "wafs", "wafs,logmode=async", "wafs,data=journal", "block-journal", "block-journal,data=journal",

@@ -7,8 +7,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 runs=${RUNS:-5} files=${FILES:-500000}
-[[ -n ${ORDO:-} ]] || cargo build --release --quiet
-ordo=$(realpath "${ORDO:-${CARGO_TARGET_DIR:-target}/release/ordo}")
+[[ -n ${ORDO:-} ]] || cargo build --profile dist --quiet
+ordo=$(realpath "${ORDO:-${CARGO_TARGET_DIR:-target}/dist/ordo}")
 work=$(mktemp -d "${TMPDIR:-/var/tmp}/ordo-bench.XXXXXX")
 cleanup() {
   "$ordo" umount "$work/mnt" 2>/dev/null || umount -l "$work/mnt" 2>/dev/null || true

@@ -6,9 +6,9 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 runs=${1:-5}
-cargo build --release --quiet
-cargo build --release --quiet -p ordo-fuse --example memfs
-target=${CARGO_TARGET_DIR:-target}/release
+cargo build --profile dist --quiet
+cargo build --profile dist --quiet -p ordo-fuse --example memfs
+target=${CARGO_TARGET_DIR:-target}/dist
 ordo=$(realpath "$target/ordo") memfs=$(realpath "$target/examples/memfs")
 work=$(mktemp -d "${TMPDIR:-/var/tmp}/ordo-bench.XXXXXX")
 pin() { if [[ -n ${PIN:-} ]]; then taskset -c "$PIN" "$@"; else "$@"; fi; }

@@ -43,7 +43,7 @@ def main():
     args.add_argument("rules", nargs="*")
     args = args.parse_args()
     target = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", "target"))
-    ordo = os.environ.get("ORDO") or target / "release" / "ordo"
+    ordo = os.environ.get("ORDO") or target / "dist" / "ordo"
     listed = json.loads(subprocess.run([ordo, "crash", "--list-rules", "--json"], stdout=subprocess.PIPE, check=True).stdout)
     rules = args.rules or [rule["rule"] for rule in listed if rule["scheme"] == args.scheme]
     print("| rule | drawn: CPU s, scripts | steered: CPU s, scripts |\n| --- | ---: | ---: |")

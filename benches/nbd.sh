@@ -8,8 +8,8 @@ cd "$(dirname "$0")/.."
 pairs=${1:-7} scheme=${2:-softupdates}
 command -v qemu-nbd >/dev/null || { echo "skipped: no qemu-nbd (package qemu-utils)"; exit 0; }
 if [[ -z ${ORDO:-} ]]; then
-  cargo build --release --quiet
-  ORDO=${CARGO_TARGET_DIR:-target}/release/ordo
+  cargo build --profile dist --quiet
+  ORDO=${CARGO_TARGET_DIR:-target}/dist/ordo
 fi
 work=$(mktemp -d "${TMPDIR:-/var/tmp}/ordo-nbd.XXXXXX")
 server=

@@ -1,7 +1,7 @@
 # What the benchmarks of one mount share; a script beside this one sources it. ORDO=PATH measures that program.
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-[[ -n ${ORDO:-} ]] || cargo build --release --quiet
-ordo=$(realpath "${ORDO:-${CARGO_TARGET_DIR:-target}/release/ordo}")
+[[ -n ${ORDO:-} ]] || cargo build --profile dist --quiet
+ordo=$(realpath "${ORDO:-${CARGO_TARGET_DIR:-target}/dist/ordo}")
 work=$(mktemp -d "${TMPDIR:-/var/tmp}/ordo-bench.XXXXXX")
 cleanup() {
   "$ordo" umount "$work/m" 2>/dev/null || true

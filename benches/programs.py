@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Programs that people run, on OrdoFS mounts beside other file systems: alternating runs, medians.
 
-    cargo build --release && benches/programs.py [--runs N] [--dir DIR] [--on NAME,...] [--only PROGRAM,...] [--json]
+    cargo build --profile dist && benches/programs.py [--runs N] [--dir DIR] [--on NAME,...] [--only PROGRAM,...] [--json]
 
 As root, with /dev/fuse. Each file system has an image of its own in DIR, so all are on the same disk: OrdoFS under softupdates,
 wafs (group commit, the default) and block-journal; ext4 and xfs on loop devices; fuse2fs and fuse-ufs, where they are installed;
-and, if it is built, bare: the server of `cargo build --release -p ordo-fuse --examples` that keeps all in memory, the least that
+and, if it is built, bare: the server of `cargo build --profile dist -p ordo-fuse --examples` that keeps all in memory, the least that
 a server on this transport takes.
 Each program runs once on each of them before the first one runs again, in an empty directory, and ends with what makes it durable.
 What is not installed is left out, and said so. With --json: what `ordo report` draws.
@@ -38,8 +38,8 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 TREE = HERE.parent
-ORDO = os.environ.get("ORDO", str(TREE / "target/release/ordo"))
-BARE = os.environ.get("BARE", str(TREE / "target/release/examples/bare"))
+ORDO = os.environ.get("ORDO", str(TREE / "target/dist/ordo"))
+BARE = os.environ.get("BARE", str(TREE / "target/dist/examples/bare"))
 SIZE = 4 << 30
 
 

@@ -8,8 +8,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 runs=${1:-5}
 tree=files=2140 mail=files=5000,transactions=20000
-[[ -n ${ORDO:-} ]] || cargo build --release --quiet
-ordo=$(realpath "${ORDO:-${CARGO_TARGET_DIR:-target}/release/ordo}")
+[[ -n ${ORDO:-} ]] || cargo build --profile dist --quiet
+ordo=$(realpath "${ORDO:-${CARGO_TARGET_DIR:-target}/dist/ordo}")
 work=$(mktemp -d "${TMPDIR:-/var/tmp}/ordo-bench.XXXXXX")
 pin() { if [[ -n ${PIN:-} ]]; then taskset -c "$PIN" "$@"; else "$@"; fi; }
 cleanup() {

@@ -1,6 +1,7 @@
-//! What mount(8) was asked, and does not pass on to its helper: `suid` and `dev` are its defaults, and it leaves
-//! defaults out. So the helper cannot tell a line of fstab that says `suid` from one that says nothing, and an image is
-//! trusted only by who says so. The words are in the command line of mount(8), and in the line of fstab that it used.
+//! Finds out whether mount(8) was given `suid` or `dev`. It does not pass them on to its helper: they are its defaults,
+//! and it leaves defaults out. So the helper cannot tell a line of fstab that says `suid` from one that says nothing,
+//! and an image is trusted only if somebody has said so. The words are in the command line of mount(8), and in the line
+//! of fstab that it used.
 //!
 //! A1. Only root's words count: for any other user the helper runs as that user, who may mount without them only.
 //! A2. What cannot be found was not said.

@@ -11,7 +11,8 @@
 //!   `glob`; `complete` answers shells;
 //! - the laboratory: `lab` runs its commands, which are another program's;
 //! - what is printed: `listing`, `out`, `text`, `progress` with `weigh`, which says how much there is to do, and
-//!   `messages`, the events of a mounted volume; `interrupt` handles signals.
+//!   `messages`, the events of a mounted volume; `interrupt` handles signals;
+//! - `fuzzed` has the doors of `fuzz/`, a workspace of its own.
 #![forbid(unsafe_code)]
 
 mod acl;
@@ -27,6 +28,8 @@ mod expand;
 mod first;
 mod flags;
 pub mod fresh;
+#[doc(hidden)]
+pub mod fuzzed;
 mod glob;
 pub mod image;
 pub mod interrupt;

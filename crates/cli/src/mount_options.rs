@@ -280,8 +280,14 @@ impl Wanted {
             }
             "offset" => self.offset = Some(bytes()?),
             "snapshot" => self.snapshot = Some(kept(value)),
-            _ if let Some(set) = self.volume.set_option(name, Some(value)) => set.map_err(wrong)?,
-            _ => return Ok(name.starts_with("x-") || name.starts_with("X-") || SWALLOWED_WITH_VALUE.contains(&name)),
+            _ => match self.volume.set_option(name, Some(value)) {
+                Some(set) => set.map_err(wrong)?,
+                None => {
+                    return Ok(name.starts_with("x-")
+                        || name.starts_with("X-")
+                        || SWALLOWED_WITH_VALUE.contains(&name));
+                }
+            },
         }
         Ok(true)
     }

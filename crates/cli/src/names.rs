@@ -1,6 +1,6 @@
 //! Owners by name, from the image's own `/etc/passwd` and `/etc/group`.
 //!
-//! N1. A name that is given means the image's: the host's have nothing to do with its files.
+//! N1. A name on the command line is one of the image: the users and groups of the host have no part in its files.
 //! N2. To show an owner, the host's names do where the image has none, as they do for ls(1) on a mount.
 
 use anyhow::{Context, bail};

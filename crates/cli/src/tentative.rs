@@ -1,8 +1,8 @@
 //! A disk on which a command that changes nothing, as most that fail, leaves the bytes as they were.
 //!
-//! To open a volume for writing is to write: that it is in use, and at the end that it is not. A command whose
-//! arguments turn out to be wrong (no such file, a name that exists) would leave other bytes behind, in an image that
-//! somebody may have hashed. So what a command writes is kept back until it is more than that.
+//! Whoever opens a volume for writing marks it as in use, and at the end as no longer in use. So even a command whose
+//! arguments turn out to be wrong (no such file, a name that exists) would change bytes, in an image that somebody may
+//! have hashed. Therefore writes are kept back until a command has written more than these marks.
 //!
 //! T1. Writes and flushes are kept in their order, up to [`MOST`] bytes, and are sent in it: a kill or a power cut
 //!     leaves what it would leave of a disk that is slower. Nobody is told that a command has done its work before all

@@ -72,7 +72,7 @@ pub fn time(secs: i64) -> String {
 /// A time in this zone. What is beyond the calendar, as damage makes it, is `@SECONDS` since 1970.
 pub fn time_in(secs: i64, zone: &TimeZone) -> String {
     match Timestamp::from_second(secs) {
-        Ok(at) => at.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M:%S").to_string(),
+        Ok(at) => at.to_zoned_datetime(zone.clone()).strftime("%Y-%m-%d %H:%M:%S").to_string(),
         Err(_) => format!("@{secs}"),
     }
 }
@@ -80,7 +80,7 @@ pub fn time_in(secs: i64, zone: &TimeZone) -> String {
 /// How far the zone is from UTC at this time: `+0100`.
 pub fn offset_in(secs: i64, zone: &TimeZone) -> String {
     match Timestamp::from_second(secs) {
-        Ok(at) => at.to_zoned(zone.clone()).strftime("%z").to_string(),
+        Ok(at) => at.to_zoned_datetime(zone.clone()).strftime("%z").to_string(),
         Err(_) => "+0000".to_owned(),
     }
 }

@@ -1,4 +1,5 @@
-//! `cargo bench -p ordo-kv [-- DIR]`: durable puts a second, this store against SQLite, in the same directory.
+//! `cargo bench -p ordo-kv --features sqlite [-- DIR]`: durable puts a second, this store against SQLite, in the same
+//! directory.
 //!
 //! Both make each put durable before it returns: SQLite in WAL mode with `synchronous=FULL`, the store by group commit.
 //! A put is 16 bytes of key and 100 of value. Runs alternate; the medians are printed. Before the first run both have

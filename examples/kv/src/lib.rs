@@ -12,47 +12,16 @@
 
 mod record;
 mod snapshot;
+mod table;
+
+pub use table::KvError;
 
 use ordo_disk::FileOptions;
-use ordo_wafs::{Error, FileError, Log, Lsn, MakeOptions, MountOptions, SharedLog};
+use ordo_wafs::{Error, Log, Lsn, MakeOptions, MountOptions, SharedLog};
 use record::Change;
-use rustc_hash::FxHashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
-
-/// What a store cannot do.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum KvError {
-    /// The log cannot be made or opened.
-    #[error(transparent)]
-    File(#[from] FileError),
-    /// The log refuses.
-    #[error(transparent)]
-    Log(#[from] Error),
-    /// The directory or the snapshot.
-    #[error("{path}: {source}")]
-    Io {
-        /// Which file.
-        path: PathBuf,
-        /// The system's answer.
-        source: std::io::Error,
-    },
-    /// The snapshot is not what was written.
-    #[error("{0}: the snapshot is damaged; restore it from a copy")]
-    Snapshot(PathBuf),
-    /// The log holds what is no change.
-    #[error("the record {0} is no change of a key-value store: whose log is this?")]
-    Record(Lsn),
-}
-
-/// A value, and the record that set it; `None` after a removal, until the next snapshot.
-struct Entry {
-    lsn: Lsn,
-    value: Option<Vec<u8>>,
-}
-
-type Table = FxHashMap<Vec<u8>, Entry>;
+use table::{Entry, Table};
 
 /// A store. Threads share it by reference.
 pub struct Kv {

@@ -2,7 +2,7 @@
 //!
 //! A new one is written beside the old one and takes its name when it is durable (kv-4).
 
-use crate::{Entry, KvError, Table};
+use crate::table::{Entry, KvError, Table};
 use ordo_wafs::Lsn;
 use std::fs::{self, File};
 use std::io::{self, Write};

@@ -7,8 +7,9 @@
 //! W3. The superblock gets the totals of the array, the mark that the volume is clean, a new time, which ends the
 //!     journal, and no nameless inodes.
 
+use crate::outcome::{Done, Why, Write};
+use crate::replay::Replay;
 use crate::volume::Order;
-use crate::{Done, Replay, Why, Write};
 use ordo_ondisk::cg::{self, CgMut};
 use ordo_ondisk::{Cgx, Csum, CsumTotal, csum};
 

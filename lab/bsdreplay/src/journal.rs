@@ -8,7 +8,8 @@
 //! S4. The others must be a rotation of an ascending row that begins with the oldest. Behind a gap nothing counts.
 
 use crate::names::Directory;
-use crate::{Done, Replay, Why, give_up};
+use crate::outcome::{Done, Why, give_up};
+use crate::replay::Replay;
 use ordo_ondisk::suj::{self, RawSegment, Record};
 use ordo_ondisk::{Dinode, FragNo, Ino, Lbn};
 

@@ -9,54 +9,18 @@
 //! N4. An inode without enough links by its type on the disk dies: its blocks are freed, and the names in it lose
 //!     their links, each in an inode with records, now or when that is looked at.
 
-use crate::lists::{Element, Told, merged};
+use crate::lists::Element;
 use crate::names::Directory;
-use crate::{Done, Replay, Why, give_up};
+use crate::outcome::{Done, give_up};
+use crate::replay::Replay;
 use ordo_ondisk::Dinode;
 use ordo_ondisk::Ino;
 use ordo_ondisk::dinode::{IFMT, mode};
-use std::collections::{BTreeMap, BTreeSet};
 
 /// The most links of an inode.
 const MOST: i64 = 32767;
 /// Byte of a directory at which its `..` is.
 const DOTDOT: u64 = 12;
-
-/// An inode that records name.
-#[derive(Default)]
-struct Inode {
-    told: Vec<Told>,
-    list: Vec<Element>,
-    /// Links that it lost with directories before it was looked at.
-    lost: i64,
-    /// It was looked at.
-    checked: bool,
-    links: i64,
-    dots: i64,
-    /// The type of its last record.
-    kind: u16,
-}
-
-/// The inodes that records name.
-#[derive(Default)]
-pub(crate) struct Inodes {
-    all: BTreeMap<u32, Inode>,
-    /// Directories whose `..` takes no link from a dying parent.
-    skips: BTreeSet<u32>,
-}
-
-impl Inodes {
-    pub(crate) fn tell(&mut self, told: Told) {
-        self.all.entry(told.ino()).or_default().told.push(told);
-    }
-
-    pub(crate) fn merge(&mut self) {
-        for inode in self.all.values_mut() {
-            inode.list = merged(std::mem::take(&mut inode.told));
-        }
-        self.all.retain(|_, inode| !inode.list.is_empty());
-    }
-}
 
 impl Replay {
     pub(crate) fn check_links(&mut self) -> Done<()> {
@@ -193,10 +157,4 @@ impl Replay {
 /// The least links of an inode that lives.
 fn least(dinode: &Dinode) -> i64 {
     if dinode.is_dir() { 2 } else { 1 }
-}
-
-impl From<&str> for Why {
-    fn from(why: &str) -> Why {
-        Why::Other(why.into())
-    }
 }

@@ -5,8 +5,9 @@
 //!     is a "no", and never an error, except a walk past the end of a block.
 //! I2. It is a dot link if it names its own directory, or if its name is `..`.
 
+use crate::outcome::{Done, Why, give_up};
+use crate::replay::Replay;
 use crate::volume::{Order, Volume};
-use crate::{Done, Replay, Why, give_up};
 use ordo_ondisk::{Dinode, Lbn};
 
 /// Bytes of an entry before its name.

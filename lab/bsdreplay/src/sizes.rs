@@ -5,8 +5,9 @@
 //! T2. A truncation never lets a file grow. It frees what is beyond the size, whatever later records say, and clears
 //!     the pointers. A file does not end in a hole afterwards.
 
+use crate::outcome::{Done, give_up};
+use crate::replay::Replay;
 use crate::volume::Order;
-use crate::{Done, Replay, give_up};
 use ordo_ondisk::{Dinode, FragNo, Lbn};
 
 /// The blocks of an inode.

@@ -1,6 +1,6 @@
 //! The volume as the replay sees and changes it: bytes, inodes, pointers, and the maps of its groups.
 
-use crate::{Done, Outcome, Why, give_up};
+use crate::outcome::{Done, Outcome, Why, give_up};
 use ordo_disk::{Disk, RamDisk, SECTOR};
 use ordo_ondisk::cg::{self, Cg, CgMut, map};
 use ordo_ondisk::superblock::search::{self, NotFound};

@@ -9,22 +9,15 @@ use ordo_ondisk::superblock::search;
 use ordo_ondisk::{ByteOff, Dinode, FragNo, Geometry, Ino, Lbn};
 use ordo_rt::Rt;
 use std::path::Path;
-use std::process::Command;
 use std::rc::Rc;
 
 /// When the replays run.
 const NOW: i64 = 1 << 31;
 
-/// A packed image beside this file; `None` without a program that unpacks it.
-fn image(name: &str) -> Option<RamDisk> {
+/// A packed image beside this file.
+fn image(name: &str) -> RamDisk {
     let packed = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/images/{name}.img.zst"));
-    match Command::new("zstd").arg("-dqc").arg(&packed).output() {
-        Ok(output) if output.status.success() => Some(RamDisk::from_bytes(&output.stdout)),
-        _ => {
-            println!("skipped: zstd cannot unpack {}", packed.display());
-            None
-        }
-    }
+    RamDisk::from_bytes(&ordo_volumes::unpacked(&packed))
 }
 
 fn checked(disk: &RamDisk, mode: Mode) -> Report {
@@ -81,7 +74,7 @@ fn rewrite(disk: &RamDisk, old: Record, new: Record) -> usize {
 /// A file of five fragments from 321 on was truncated to one. The record is on the disk, the inode is not.
 #[test]
 fn a_tail_by_itself_is_freed_under_the_file_and_a_block_is_not() {
-    let Some(disk) = image("freed-tail") else { return };
+    let disk = image("freed-tail");
     let in_use = |findings: &[Finding]| findings.iter().any(|f| matches!(f, Finding::FragmentsInUse { .. }));
     let (_, findings) = theirs(&disk);
     assert!(in_use(&findings), "{findings:?}");
@@ -109,7 +102,7 @@ fn inode_of_tail(disk: &RamDisk) -> Ino {
 /// Inode 31 was a file, a directory, and is a file again, at the place of the first, durably.
 #[test]
 fn a_file_with_the_number_of_a_directory_is_taken_for_one_by_the_last_record_of_its_list() {
-    let Some(disk) = image("reused-inode") else { return };
+    let disk = image("reused-inode");
     let (after, _) = theirs(&disk);
     let modes = [&disk, &after, &ours(&disk)].map(|disk| inode(disk, 31).mode & 0o170_000);
     assert_eq!(modes, [0o100_000, 0, 0o100_000], "before, after theirs, after ours");

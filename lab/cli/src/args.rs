@@ -68,7 +68,7 @@ impl Cli {
             Command::Crash(args) => crash::run(args),
             Command::Disks(args) => disks::run(args),
             Command::Fuzz(args) => fuzz::run(args),
-            Command::Man(args) => man::run(args),
+            Command::Man(args) => man::run(args, &command()),
             Command::Merge(args) => merge::run(args),
             Command::Paper(args) => paper::run(args),
             Command::Report(args) => report::run(args),

@@ -4,7 +4,7 @@
 //! written through the disk's cache.
 //!
 //! S1. Order is kept as a server keeps it: each message carries a sum over all before it, and the stream ends before
-//!     the first one whose sum is wrong. So a message behind one that has not arrived is none, now and later.
+//!     the first one whose sum is wrong. So a message behind one that has not arrived does not count, now and later.
 //! S2. A torn message is one that has not arrived.
 //! S3. What was dropped stays dropped: a mark says where the stream begins. It never lies behind what is durable.
 

@@ -8,18 +8,20 @@
 //! E3. Nothing is reset between cuts, and nothing is repaired that the scheme itself would not repair: damage that one
 //!     crash leaves undetected meets the next leg.
 
-use crate::Error;
 use crate::cut::Cuts;
 use crate::disks::{Disks, Split};
 use crate::explore::{Counters, Exploration, counted};
 use crate::fate::{Fate, Fates, Futures};
-use crate::plan::Plan;
+use crate::mount::mount;
+use crate::order::honest;
+use crate::plan::{Budget, Plan};
 use crate::promise::Promised;
-use crate::record::{Recording, honest, mount, record_on_used};
+use crate::record::{Recording, record_on_used};
 use crate::recover::check;
 use crate::recovery::Recovery;
 use crate::report::Report;
 use crate::verdict::Memory;
+use crate::{Error, volume};
 use ordo_disk::RamDisk;
 use ordo_fsck::Mode;
 use ordo_rt::{Rng, Rt};
@@ -67,10 +69,10 @@ const PACE: Duration = Duration::from_millis(500);
 /// See [`Error`]; a violation is not an error.
 pub fn endure(what: &Endurance, counters: &Counters) -> Result<Endured, Error> {
     let plan = Plan { pace: Some(PACE), ..what.plan.clone() };
-    let promises = plan.promises()?;
+    let promises = plan.subject.promises()?;
     let mut life = Life {
-        disk: plan.fresh()?,
-        rng: Rng::new(plan.seed ^ 0x656e_6475_7265),
+        disk: volume::of(&plan.subject)?,
+        rng: Rng::new(plan.budget.seed ^ 0x656e_6475_7265),
         written: 0,
         counters,
         recovery: Recovery::of(&promises),
@@ -108,13 +110,14 @@ impl Life<'_> {
     fn leg(&mut self, plan: &Plan, time: Duration, number: u32, endured: &mut Endured) -> Result<(), Error> {
         let seed = self.rng.next_u64();
         let count = (time.as_secs_f64() / PACE.as_secs_f64()).ceil() as usize;
-        let attributes = plan.shape.format == ordo_ondisk::Format::Ufs2;
+        let attributes = plan.subject.shape.format == ordo_ondisk::Format::Ufs2;
         let script = random::calls(seed, count, attributes, &mut self.written);
-        let plan = Plan { script, seed, ..plan.clone() };
-        let promises = plan.promises()?;
+        let plan = Plan { script, budget: Budget { seed, ..plan.budget }, ..plan.clone() };
+        let promises = plan.subject.promises()?;
         let name = format!("after cut {number}");
         let recording = record_on_used(&plan, &self.disk).map_err(|error| Error::Script(name, error.into()))?;
-        let (mut cuts, mut promised) = (Cuts::new(&recording, &plan.device), Promised::new(&recording, &promises));
+        let (mut cuts, mut promised) =
+            (Cuts::new(&recording, &plan.subject.device), Promised::new(&recording, &promises));
         let moments = self.moments(&recording);
         while cuts.at < moments {
             cuts.step();
@@ -127,7 +130,7 @@ impl Life<'_> {
         (endured.calls, endured.done) = (endured.calls + calls, endured.done + done);
 
         let (units, sides) = (cuts.units(), cuts.sides());
-        let (device, most, exhaustive) = (&plan.device, plan.states as usize, plan.exhaustive);
+        let (device, most, exhaustive) = (&plan.subject.device, plan.budget.states as usize, plan.budget.exhaustive);
         let futures = Futures { device, units: &units, sides: &sides, most, exhaustive };
         let list = futures.list(&mut self.rng);
         let mut report = counted(&mut Memory::default(), |memory| {
@@ -146,7 +149,7 @@ impl Life<'_> {
         }
         endured.report = std::mem::replace(&mut endured.report, Report::nothing(&plan)).and(report);
         if endured.report.violations_total == 0 {
-            self.live_on(plan.split(), &mut cuts, &list)?;
+            self.live_on(plan.subject.split(), &mut cuts, &list)?;
         }
         Ok(())
     }

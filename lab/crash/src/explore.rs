@@ -4,7 +4,8 @@
 use crate::cut::Cuts;
 use crate::fate::{Fates, Futures};
 use crate::id::Id;
-use crate::oracle::{Breach, Judge};
+use crate::judge::Judge;
+use crate::oracle::Breach;
 use crate::plan::Plan;
 use crate::promise::Promised;
 use crate::record::{Recording, record};
@@ -47,8 +48,8 @@ pub fn explore(plan: &Plan) -> Result<Report, Error> {
 /// See [`Error`].
 pub fn explore_with(plan: &Plan, memory: &mut Memory, counters: &Counters) -> Result<Report, Error> {
     memory.bound();
-    let promises = plan.promises()?;
-    let recording = record(plan, &plan.fresh()?)?;
+    let promises = plan.subject.promises()?;
+    let recording = record(plan)?;
     Ok(counted(memory, |memory| {
         let mut exploration = Exploration::new(plan, &recording, &promises, memory, counters);
         exploration.run();
@@ -113,7 +114,7 @@ impl<'a> Exploration<'a> {
 
     fn places(&self) -> Vec<CutAt> {
         let (mut cuts, mut promised) =
-            (Cuts::new(self.recording, &self.plan.device), Promised::new(self.recording, self.promises));
+            (Cuts::new(self.recording, &self.plan.subject.device), Promised::new(self.recording, self.promises));
         promised.go_on(0);
         let mut places = vec![CutAt { moments: 0, epoch: 0 }];
         for moments in 1..=self.recording.moments.len() {
@@ -130,8 +131,8 @@ impl<'a> Exploration<'a> {
         let places = self.places();
         self.report.cuts = places.len() as u64;
         let (mut cuts, mut promised) =
-            (Cuts::new(self.recording, &self.plan.device), Promised::new(self.recording, self.promises));
-        let mut left = self.plan.states;
+            (Cuts::new(self.recording, &self.plan.subject.device), Promised::new(self.recording, self.promises));
+        let mut left = self.plan.budget.states;
         for (i, place) in places.iter().enumerate() {
             while cuts.at < place.moments {
                 cuts.step();
@@ -141,17 +142,21 @@ impl<'a> Exploration<'a> {
             self.right_older.clear();
             let most = (left / (places.len() - i) as u64).max(4);
             let (units, sides) = (cuts.units(), cuts.sides());
-            let exhaustive = self.plan.exhaustive;
-            let (device, most) = (&self.plan.device, most as usize);
+            let exhaustive = self.plan.budget.exhaustive;
+            let (device, most) = (&self.plan.subject.device, most as usize);
             let futures = Futures { device, units: &units, sides: &sides, most, exhaustive };
-            let list = futures.list(&mut Rng::new(self.plan.seed ^ (place.epoch as u64) << 20));
+            let list = futures.list(&mut Rng::new(self.plan.budget.seed ^ (place.epoch as u64) << 20));
             left = left.saturating_sub(list.len() as u64);
             self.report.exist = self.report.exist.saturating_add(futures.exist());
-            self.counters.expected.fetch_add(list.len() as u64 / u64::from(self.plan.shard.of), Ordering::Relaxed);
+            self.counters
+                .expected
+                .fetch_add(list.len() as u64 / u64::from(self.plan.budget.shard.of), Ordering::Relaxed);
             for (number, fates) in (0..).zip(list) {
                 if let Some(breach) = self.try_state(&mut cuts, &promised, &fates) {
                     self.convict(&cuts, (place.moments, number), fates, &breach);
-                    if self.plan.looks_for == Some(breach.oracle) || self.report.violations.len() >= self.plan.enough {
+                    if self.plan.budget.looks_for == Some(breach.oracle)
+                        || self.report.violations.len() >= self.plan.budget.enough
+                    {
                         return;
                     }
                 }
@@ -166,7 +171,7 @@ impl<'a> Exploration<'a> {
         fates: &Fates,
     ) -> Option<Rc<Breach>> {
         let fingerprint = cuts.fingerprint(fates);
-        if !self.plan.shard.takes(fingerprint) {
+        if !self.plan.budget.shard.takes(fingerprint) {
             return None;
         }
         self.report.states += 1;
@@ -174,7 +179,7 @@ impl<'a> Exploration<'a> {
         let verdict = self.verdict(cuts, fingerprint, fates);
         self.report.leaks_only &= verdict.worst <= Class::Leak;
         self.judge(promised, &verdict)
-            .filter(|breach| self.plan.question.is_none_or(|asked| asked.is_about(breach.oracle)))
+            .filter(|breach| self.plan.subject.question.is_none_or(|asked| asked.is_about(breach.oracle)))
     }
 
     fn verdict(&mut self, cuts: &mut Cuts<'_>, fingerprint: u128, fates: &Fates) -> Verdict {
@@ -225,7 +230,7 @@ impl<'a> Exploration<'a> {
         let known = self.report.violations.iter().filter(|v| v.oracle == breach.oracle).count();
         if known < crate::report::SHOWN_OF_EACH {
             let id = Id::new(self.plan, moments, fates);
-            let violation = story::tell(self.plan, self.recording, self.promises, &cuts.pending, id, breach);
+            let violation = story::tell(&self.plan.subject, self.recording, self.promises, &cuts.pending, id, breach);
             self.report.violations.push(Violation { state, ..violation });
         }
     }

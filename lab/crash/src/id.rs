@@ -3,13 +3,13 @@
 //! `scheme[+set=X…][+ask=QUESTION][!rule…]:script:device:volume:seed:cut:fates`, where the script is the name of a
 //! ready-made one, or its calls between brackets, and the fates are a letter for each undurable write, oldest first.
 
+use crate::Error;
 use crate::device::Device;
 use crate::fate::Fates;
-use crate::plan::Plan;
+use crate::plan::{Budget, Plan};
 use crate::question::Question;
-use crate::report::Violation;
 use crate::shape::{LogShape, Shape};
-use crate::{Error, one_cut};
+use crate::subject::Subject;
 use ordo_ondisk::lfs::Version;
 use ordo_ondisk::{Endian, Format};
 use ordo_schemes::Settings;
@@ -35,27 +35,28 @@ pub struct Id {
 
 impl Id {
     pub(crate) fn new(plan: &Plan, moments: usize, fates: Fates) -> Id {
-        let mut scheme = plan.scheme.clone();
-        for set in plan.settings.said() {
+        let subject = &plan.subject;
+        let mut scheme = subject.scheme.clone();
+        for set in subject.settings.said() {
             scheme += &format!("+{set}");
         }
-        scheme += match (plan.separate_log, plan.stream) {
+        scheme += match (subject.separate_log, subject.stream) {
             (false, _) => "",
             (true, false) => "+log=separate",
             (true, true) => "+log=stream",
         };
-        if plan.through_nbd {
+        if subject.through_nbd {
             scheme += "+through=nbd";
         }
-        if let Some(question) = plan.question {
+        if let Some(question) = subject.question {
             scheme += &format!("+ask={}", question.name());
         }
-        for rule in plan.settings.without.iter() {
+        for rule in subject.settings.without.iter() {
             scheme += &format!("!{rule}");
         }
-        let known = ready(&plan.script.name, &plan.shape).is_some_and(|known| known == plan.script);
+        let known = ready(&plan.script.name, &subject.shape).is_some_and(|known| known == plan.script);
         let script = if known { plan.script.name.clone() } else { inline(&plan.script) };
-        let Shape { format, size, bsize, fsize, endian, log } = plan.shape;
+        let Shape { format, size, bsize, fsize, endian, log } = subject.shape;
         let format = match format {
             _ if log.is_some() => log_form(log),
             Format::Ufs1 => "ufs1",
@@ -65,8 +66,8 @@ impl Id {
         let segments = log.map_or_else(String::new, |log| format!(",{},{},{}", log.segment, log.free, log.reserve));
         let volume = format!("{format},{size},{bsize},{fsize}{segments}{order}");
         let flag = |is, letter| if is { letter } else { "" };
-        let seed = format!("{}{}{}", plan.seed, flag(plan.pauses, "p"), flag(plan.trusts_cache, "t"));
-        Id { scheme, script, device: plan.device.name.into(), volume, seed, moments, fates }
+        let seed = format!("{}{}{}", plan.budget.seed, flag(plan.pauses, "p"), flag(subject.trusts_cache, "t"));
+        Id { scheme, script, device: subject.device.name.into(), volume, seed, moments, fates }
     }
 
     /// The plan that leads to this state.
@@ -105,23 +106,14 @@ impl Id {
             None => ready(&self.script, &shape).ok_or_else(|| bad("no such script"))?,
         };
         let device = Device::by_name(&self.device).ok_or_else(|| bad("no such device"))?;
-        let mut plan = Plan::new(scheme, script, device);
-        ((plan.separate_log, plan.stream), plan.settings, plan.question) = (log, settings, question);
-        plan.through_nbd = through_nbd;
-        plan.shape = shape;
-        let (seed, trusts) = self.seed.strip_suffix('t').map_or((&*self.seed, false), |seed| (seed, true));
+        let (seed, trusts_cache) = self.seed.strip_suffix('t').map_or((&*self.seed, false), |seed| (seed, true));
         let (seed, pauses) = seed.strip_suffix('p').map_or((seed, false), |seed| (seed, true));
-        (plan.trusts_cache, plan.pauses) = (trusts, pauses);
-        plan.seed = seed.parse().map_err(|_| bad("its seed is no number"))?;
-        Ok(plan)
-    }
-
-    /// Reproduces the state, and returns what is wrong with it, if anything is.
-    ///
-    /// # Errors
-    /// See [`Error`].
-    pub fn replay(&self) -> Result<Option<Violation>, Error> {
-        one_cut::replay(&self.plan()?, self.moments, &self.fates)
+        let seed = seed.parse().map_err(|_| bad("its seed is no number"))?;
+        let (separate_log, stream) = log;
+        let usual = Subject::new(scheme, device);
+        let subject = Subject { settings, question, shape, separate_log, stream, through_nbd, trusts_cache, ..usual };
+        let budget = Budget { seed, ..Budget::default() };
+        Ok(Plan { pauses, budget, ..Plan::of(subject, script) })
     }
 
     pub(crate) fn fates(&self) -> &Fates {

@@ -34,6 +34,7 @@
 #![forbid(unsafe_code)]
 
 mod arrivals;
+mod bed;
 mod cut;
 pub mod damage;
 mod device;
@@ -46,7 +47,10 @@ pub mod faults;
 pub mod features;
 mod fingerprint;
 pub mod flushes;
+mod guard;
 mod id;
+mod judge;
+mod mount;
 mod older;
 mod one_cut;
 mod oracle;
@@ -64,6 +68,7 @@ mod shrink;
 mod steer;
 mod story;
 mod structure;
+mod subject;
 mod sweep;
 #[cfg(test)]
 mod tests;
@@ -79,12 +84,14 @@ pub use error::Error;
 pub use explore::{Counters, explore, explore_with};
 pub use fate::{Fate, Fates};
 pub use id::Id;
+pub use one_cut::replay;
 pub use oracle::Oracle;
-pub use plan::{Mutilate, Plan, Shard};
+pub use plan::{Budget, Case, Plan, Shard};
 pub use question::Question;
 pub use report::{Report, Violation};
 pub use shape::{LogShape, Shape};
 pub use shrink::shrink;
 pub use structure::Class;
-pub use sweep::{Case, Explored, explore_on, part, row, row_length, sweep};
+pub use subject::{Mutilate, Subject};
+pub use sweep::{Explored, explore_on, part, row, row_length, sweep};
 pub use verdict::Memory;

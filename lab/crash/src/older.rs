@@ -2,31 +2,29 @@
 //! log-structured volume as it is. A sync promises that its state is there, too (checkpoint-5).
 
 use crate::oracle::{Breach, Oracle};
-use crate::record::mount;
-use crate::recover::Traced;
+use crate::recovery::read;
 use crate::tree::Tree;
-use crate::{Error, Plan};
+use crate::{Error, Subject};
 use ordo_disk::RamDisk;
 use ordo_ondisk::lfs::superblock::{Copy, SIZE, choose};
 use ordo_ondisk::lfs::{LABEL_PAD, Superblock};
 use ordo_ondisk::{ByteOff, Corrupt};
-use ordo_rt::Rt;
 
 /// The tree of the checkpoint that the older superblock stands for. `None` if the first is not whole.
 ///
 /// # Errors
 /// The checkpoint leads to no tree.
-pub(crate) fn older(plan: &Plan, disk: &RamDisk) -> Result<Option<Tree>, Error> {
+pub(crate) fn older(subject: &Subject, disk: &RamDisk) -> Result<Option<Tree>, Error> {
     let disk = disk.snapshot();
-    let read = |at: ByteOff| -> Result<Superblock, Corrupt> {
+    let superblock = |at: ByteOff| -> Result<Superblock, Corrupt> {
         let mut bytes = vec![0; SIZE];
         disk.peek(at.0, &mut bytes);
         Superblock::decode(&bytes)
     };
-    let first = read(ByteOff(LABEL_PAD.into()));
+    let first = superblock(ByteOff(LABEL_PAD.into()));
     let Ok(sb) = &first else { return Ok(None) };
     let (g, places) = (sb.geometry(), sb.fields.sboffs);
-    let second = read(g.byte(places[1]));
+    let second = superblock(g.byte(places[1]));
     let chosen = if choose(&first, &second).mount() == Some(Copy::Second) { second } else { first };
     let Ok(mut chosen) = chosen else { return Ok(None) };
     // A clean volume is not rolled forward.
@@ -34,12 +32,7 @@ pub(crate) fn older(plan: &Plan, disk: &RamDisk) -> Result<Option<Tree>, Error> 
     for at in places.into_iter().take(2) {
         disk.poke(g.byte(at).0, &chosen.encode());
     }
-    let rt = Rt::virtual_time(1);
-    let mounted = mount(&rt, &disk, Traced::of(plan, disk.clone(), &[]).disks(), plan.honest("async")?, true)?;
-    let tree = rt.block_on(Tree::read(&**mounted.fs()));
-    drop(mounted);
-    rt.drop_tasks();
-    tree.map(Some).map_err(|error| Error::Run(format!("reading its tree: {error}")))
+    read(subject, &disk, "its tree").map(Some)
 }
 
 /// The breach that the older superblock leads to no tree.

@@ -5,7 +5,7 @@ use crate::explore::{Counters, Exploration};
 use crate::fate::{Fate, Fates};
 use crate::id::Id;
 use crate::oracle::{Breach, Oracle};
-use crate::plan::{Plan, Shard};
+use crate::plan::{Budget, Plan, Shard};
 use crate::promise::Promised;
 use crate::record::record;
 use crate::report::Violation;
@@ -24,10 +24,10 @@ fn at_cut(
     writes: usize,
     search: impl FnOnce(&mut Try<'_>) -> Option<(Fates, Rc<Breach>)>,
 ) -> Result<Option<Violation>, Error> {
-    let (promises, counters, mut memory) = (plan.promises()?, Counters::default(), Memory::default());
-    let recording = record(plan, &plan.fresh()?)?;
+    let (promises, counters, mut memory) = (plan.subject.promises()?, Counters::default(), Memory::default());
+    let recording = record(plan)?;
     let mut exploration = Exploration::new(plan, &recording, &promises, &mut memory, &counters);
-    let (mut cuts, mut promised) = (Cuts::new(&recording, &plan.device), Promised::new(&recording, &promises));
+    let (mut cuts, mut promised) = (Cuts::new(&recording, &plan.subject.device), Promised::new(&recording, &promises));
     while cuts.at < moments.min(recording.moments.len()) {
         cuts.step();
     }
@@ -39,17 +39,22 @@ fn at_cut(
     let found = search(&mut |fates| exploration.try_state(&mut cuts, &promised, fates));
     Ok(found.map(|(fates, breach)| {
         let id = Id::new(plan, moments, fates);
-        story::tell(plan, &recording, &promises, &cuts.pending, id, &breach)
+        story::tell(&plan.subject, &recording, &promises, &cuts.pending, id, &breach)
     }))
 }
 
-/// The result of one state.
+/// Reproduces the state that an id names, and returns what is wrong with it, if anything is.
 ///
 /// # Errors
 /// See [`Error`]; also if the id does not fit the recording.
-pub(crate) fn replay(plan: &Plan, moments: usize, fates: &Fates) -> Result<Option<Violation>, Error> {
-    let plan = Plan { shard: Shard::WHOLE, recovery_cuts: 1, ..plan.clone() };
-    at_cut(&plan, moments, fates.0.len(), |try_it| try_it(fates).map(|breach| (fates.clone(), breach)))
+pub fn replay(id: &Id) -> Result<Option<Violation>, Error> {
+    let (plan, fates) = (whole(&id.plan()?, 1), id.fates());
+    at_cut(&plan, id.moments(), fates.0.len(), |try_it| try_it(fates).map(|breach| (fates.clone(), breach)))
+}
+
+/// The plan of all images, with so many recoveries cut.
+fn whole(plan: &Plan, recovery_cuts: u32) -> Plan {
+    Plan { budget: Budget { shard: Shard::WHOLE, recovery_cuts, ..plan.budget }, ..plan.clone() }
 }
 
 /// The fewest lost writes at one cut that still break a promise of the same oracle: each in turn is kept instead, the
@@ -63,12 +68,11 @@ pub(crate) fn fewest_lost(
     fates: &Fates,
     oracle: Oracle,
 ) -> Result<Option<Violation>, Error> {
-    let recovery_cuts = u32::from(oracle == Oracle::RecoveryCut);
-    let plan = Plan { shard: Shard::WHOLE, recovery_cuts, ..plan.clone() };
+    let plan = whole(plan, u32::from(oracle == Oracle::RecoveryCut));
     at_cut(&plan, moments, fates.0.len(), |try_it| {
         let mut breaks = |fates: &Fates| try_it(fates).filter(|breach| breach.oracle == oracle);
         let (mut fates, mut best) = (fates.clone(), breaks(fates)?);
-        if !plan.device.reorders {
+        if !plan.subject.device.reorders {
             return Some((fates, best));
         }
         for simpler in [Fate::Kept, Fate::Lost] {

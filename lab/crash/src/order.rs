@@ -1,9 +1,8 @@
 //! What keeps the order of a volume, as an exploration mounts it.
 
-use crate::record::honest;
-use crate::{Error, Plan};
+use crate::Error;
 use ordo_buf::Scheme;
-use ordofs::LayoutName;
+use ordo_schemes::Settings;
 use ordofs::lfs::Around;
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -41,24 +40,11 @@ impl Order {
     }
 }
 
-impl Plan {
-    /// What is explored.
-    ///
-    /// # Errors
-    /// Those of [`Plan::scheme`].
-    pub(crate) fn order(&self) -> Result<Order, Error> {
-        if self.layout() == LayoutName::Ffs {
-            return self.scheme().map(Order::Scheme);
-        }
-        let around = self.mutilate.clone().map(|mutilate| -> Around { Rc::new(move |scheme| mutilate(scheme)) });
-        Ok(Order::Log { without: self.settings.without.clone(), around })
-    }
-
-    /// What the explorer itself mounts with after a recovery: `scheme`, or the log with all its rules.
-    pub(crate) fn honest(&self, scheme: &str) -> Result<Order, Error> {
-        match self.layout() {
-            LayoutName::Lfs => Ok(Order::Log { without: BTreeSet::new(), around: None }),
-            _ => honest(scheme, &self.settings).map(Order::Scheme),
-        }
-    }
+/// A scheme that the explorer itself mounts with after a recovery: with these settings, and all its rules.
+///
+/// # Errors
+/// There is no scheme of that name.
+pub(crate) fn honest(scheme: &str, settings: &Settings) -> Result<Rc<dyn Scheme>, Error> {
+    let known = ordo_schemes::by_name(scheme).ok_or_else(|| Error::NoScheme(scheme.into()))?;
+    Ok(known.make(Settings { without: Default::default(), ..settings.clone() })?)
 }

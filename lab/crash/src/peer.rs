@@ -3,15 +3,15 @@
 //! P1. Where our recovery ends, FreeBSD's replay ([`ordo_bsdreplay`]) must end, too: on a volume on which a full repair
 //!     finds nothing but what [`leaves`] has, and ends in the same tree. So everything that is promised of our recovery
 //!     is promised of theirs.
-//! P2. What follows from the image that FreeBSD leaves is computed once for each.
+//! P2. Several images of ours may lead to one image of FreeBSD's. That one is judged once.
 //! P3. A replay that gives up does no harm: a full check follows. But it is a breach, since the journal is worth
 //!     nothing then; except for a journal that its writer declared void. Images with a torn block of several sectors
 //!     are not judged: FreeBSD's replay would not see that.
 
-use crate::Plan;
+use crate::Subject;
+use crate::guard::guarded;
 use crate::oracle::{Breach, Oracle};
 use crate::recover::changes_by;
-use crate::recovery::guarded;
 use crate::tree::Tree;
 use ordo_bsdreplay::{Outcome, Quirks, Why};
 use ordo_buf::LogKind;
@@ -43,16 +43,16 @@ pub(crate) struct Left {
 }
 
 /// Whether the scheme keeps a journal that FreeBSD would replay.
-pub(crate) fn is_there(plan: &Plan) -> bool {
-    let kind = || plan.scheme().ok()?.capabilities().log_kind();
-    plan.question.is_none() && plan.shape.log.is_none() && kind() == Some(LogKind::Intents)
+pub(crate) fn is_there(subject: &Subject) -> bool {
+    let kind = || subject.scheme().ok()?.capabilities().log_kind();
+    subject.question.is_none() && subject.shape.log.is_none() && kind() == Some(LogKind::Intents)
 }
 
 /// FreeBSD's replay of an image.
-pub(crate) fn replayed(plan: &Plan, fingerprint: u128, disk: &RamDisk) -> Peer {
+pub(crate) fn replayed(subject: &Subject, fingerprint: u128, disk: &RamDisk) -> Peer {
     // Records must be right for each version. The image decides which one comes, so that an id names one result.
     let quirks = Quirks { wrong_bit: fingerprint & 1 == 1 };
-    let sector = plan.device.sector as usize;
+    let sector = subject.device.sector as usize;
     match guarded(|| Ok::<_, String>(ordo_bsdreplay::replay(disk, sector, NOW, quirks))) {
         Err(why) => Peer::GivesUp(breach("ends", why)),
         Ok(Outcome::NotDue | Outcome::Torn(_) | Outcome::GivesUp(Why::Void(_))) => Peer::Silent,

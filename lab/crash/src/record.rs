@@ -8,17 +8,17 @@
 use crate::device::Device;
 use crate::disks::{Disks, Side, Split};
 use crate::fingerprint::{Fingerprint, of_image, of_sector};
-use crate::order::Order;
-use crate::recovery::guarded;
+use crate::guard::guarded;
+use crate::mount::{cleaned_by, mount};
+use crate::plan::Plan;
 use crate::tree::{FileId, Tree};
-use crate::{Error, Plan, steer};
+use crate::{Error, steer, volume};
 use ordo_disk::{DiskOp, Event, Image, Kind, NbdLosses, RamDisk, Recorder, SECTOR};
 use ordo_model::MemFs;
 use ordo_rt::{Rng, Rt, Time};
-use ordo_schemes::Settings;
 use ordo_vfs::{Caller, FileSystem, NodeId, Refusal};
 use ordo_workload::random::{Op, Outcome, Player, compare_trees};
-use ordofs::{Engine, LayoutName, Located, MountOptions, Mounted, Syncer};
+use ordofs::{LayoutName, Mounted};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -119,46 +119,13 @@ pub(crate) struct Recording {
     engine_calls: (u64, Vec<u64>),
 }
 
-/// As on a mount, but with the papers' syncer: a recording must also hold late writes and writes in no order.
-pub(crate) fn engine() -> Engine {
-    Engine { syncer: Syncer::OF_THE_PAPERS, near_head: Some(true), ..Engine::default() }
-}
-
-/// Mounts the volume on `ram` in this order, through `disks`.
-pub(crate) fn mount(
-    rt: &Rt,
-    ram: &RamDisk,
-    disks: Disks,
-    order: impl Into<Order>,
-    read_only: bool,
-) -> Result<Mounted, Error> {
-    let (log, disk) = (disks.home(), disks.volume);
-    let size = disk.info().size;
-    let mut read = |at: ordo_ondisk::ByteOff, bytes: &mut [u8]| {
-        ram.peek(at.0, bytes);
-        Ok(())
-    };
-    let found = ordofs::find(&mut read, size);
-    let found = found.map_err(|error| Error::Mount(error.to_string()))?;
-    let options =
-        MountOptions { cache: 64 << 20, noatime: true, read_only, engine: engine(), ..MountOptions::default() };
-    let located = Located { found, disk, log, claim: None };
-    let mounted = match order.into() {
-        Order::Scheme(scheme) => rt.block_on(Mounted::mount_with(rt, located, scheme, &options)),
-        Order::Log { without, around } => {
-            let options = MountOptions { settings: Settings { without, ..Settings::default() }, ..options };
-            rt.block_on(Mounted::mount_log(rt, located, &options, around))
-        }
-    };
-    mounted.map_err(|error| Error::Mount(error.to_string()))
-}
-
 /// Makes the recording of a plan on a new volume.
 ///
 /// # Errors
 /// The engine and the model disagree, a call fails unexpectedly or never ends, or the plan cannot be carried out.
-pub(crate) fn record(plan: &Plan, fresh: &RamDisk) -> Result<Recording, Error> {
-    guarded(|| Ok::<_, Error>(record_on(plan, fresh, false, |_, disks| disks))).map_err(Error::Run)?
+pub(crate) fn record(plan: &Plan) -> Result<Recording, Error> {
+    let fresh = volume::of(&plan.subject)?;
+    guarded(|| Ok::<_, Error>(record_on(plan, &fresh, false, |_, disks| disks))).map_err(Error::Run)?
 }
 
 /// The same on a volume that was used before, whose contents no model knows: calls may be refused there, and R2 does
@@ -172,12 +139,8 @@ pub(crate) fn record_on_used(plan: &Plan, disk: &RamDisk) -> Result<Recording, E
 
 /// The same as [`record`], with `between` inserted between the engine and its disks.
 #[cfg(test)]
-pub(crate) fn record_through(
-    plan: &Plan,
-    fresh: &RamDisk,
-    between: impl FnOnce(&Rt, Disks) -> Disks,
-) -> Result<Recording, Error> {
-    record_on(plan, fresh, false, between)
+pub(crate) fn record_through(plan: &Plan, between: impl FnOnce(&Rt, Disks) -> Disks) -> Result<Recording, Error> {
+    record_on(plan, &volume::of(&plan.subject)?, false, between)
 }
 
 fn record_on(
@@ -186,15 +149,15 @@ fn record_on(
     used: bool,
     between: impl FnOnce(&Rt, Disks) -> Disks,
 ) -> Result<Recording, Error> {
-    let rt = Rt::virtual_time(plan.seed);
+    let rt = Rt::virtual_time(plan.budget.seed);
     let ram = fresh.snapshot();
-    let (recorder, disks) = plan.disks(&rt, &ram).recorded(&rt, plan.split(), true);
-    let order = plan.order()?;
-    let order = if plan.steered { order.behind(Rc::new(steer::watched)) } else { order };
+    let (recorder, disks) = plan.subject.disks(&rt, &ram, plan.budget.seed).recorded(&rt, plan.subject.split(), true);
+    let order = plan.subject.order()?;
+    let order = if plan.budget.steered { order.behind(Rc::new(steer::watched)) } else { order };
     let mut disks = between(&rt, disks);
     let mut lost = None;
-    if plan.through_nbd {
-        let (behind, counted) = disks.behind_nbd(&rt, plan.seed, None);
+    if plan.subject.through_nbd {
+        let (behind, counted) = disks.behind_nbd(&rt, plan.budget.seed, None);
         (disks, lost) = (behind, Some(counted));
     }
     let mounted = mount(&rt, &ram, disks, order, false)?;
@@ -203,17 +166,12 @@ fn record_on(
         recording.cleaned = cleaned_by(&mounted);
         let began = recorder.with_events(<[Event]>::len);
         rt.block_on(mounted.unmount()).map_err(|error| Error::Run(format!("unmount: {error}")))?;
-        recording.finish(began, &recorder, &plan.device)?;
+        recording.finish(began, &recorder, &plan.subject.device)?;
         recording.lost = lost.map(|lost| lost.count());
         Ok(recording)
     });
     rt.drop_tasks();
     recording
-}
-
-/// Segments of a log-structured volume that became usable again since the mount.
-pub(crate) fn cleaned_by(mounted: &Mounted) -> u64 {
-    mounted.log().map_or(0, |log| log.counters.segments_cleaned)
 }
 
 /// What a request of a given number is.
@@ -248,7 +206,7 @@ impl Run<'_> {
         let before = self.recorder.take();
         let base = ram.snapshot();
         let mut recording = Recording {
-            split: self.plan.split(),
+            split: self.plan.subject.split(),
             fingerprint: changed(fresh, &base, &before),
             base,
             writes: Vec::new(),
@@ -256,14 +214,14 @@ impl Run<'_> {
             times: Vec::new(),
             flushes: 0,
             held: self.held(&real)?,
-            log_structured: self.plan.layout() == LayoutName::Lfs,
+            log_structured: self.plan.subject.layout() == LayoutName::Lfs,
             cleaned: 0,
             lost: None,
             calls: Vec::new(),
             trees: vec![Rc::new(self.tree(nodes(&real))?)],
             engine_calls: (self.mounted.cache().calls_begun(), Vec::new()),
         };
-        let mut rng = Rng::new(self.plan.seed ^ 0x0070_6175_7365);
+        let mut rng = Rng::new(self.plan.budget.seed ^ 0x0070_6175_7365);
         for op in &self.plan.script.calls {
             let began = self.recorder.with_events(<[Event]>::len);
             let outcome = self.play(op, &mut real, &mut model)?;
@@ -345,7 +303,7 @@ impl Run<'_> {
                 | Op::RemoveXattr { .. }
                 | Op::SetAcl { .. }
         );
-        attributes && self.plan.layout() == LayoutName::Lfs
+        attributes && self.plan.subject.layout() == LayoutName::Lfs
     }
 
     /// The tree, with those of the held files that have no name.
@@ -526,10 +484,4 @@ impl Recording {
         let (before, after) = &self.engine_calls;
         (op > *before).then(|| after.partition_point(|last| *last < op))
     }
-}
-
-/// Settings of the schemes that the explorer itself mounts with after a recovery.
-pub(crate) fn honest(scheme: &str, settings: &Settings) -> Result<Rc<dyn ordo_buf::Scheme>, Error> {
-    let known = ordo_schemes::by_name(scheme).ok_or_else(|| Error::NoScheme(scheme.into()))?;
-    Ok(known.make(Settings { without: Default::default(), ..settings.clone() })?)
 }

@@ -3,7 +3,7 @@
 use crate::device::Device;
 use crate::disks::{Disks, Side, Split};
 use crate::fingerprint::{of_image, of_sector};
-use crate::{Error, Plan};
+use crate::{Error, Subject};
 use ordo_disk::{
     Cause, Disk, DiskError, DiskFuture, DiskInfo, DiskOff, DiskOp, Image, RamDisk, ReadPart, SECTOR, WritePart,
 };
@@ -53,9 +53,9 @@ struct Log {
 }
 
 impl Traced {
-    /// The disks of a plan.
-    pub(crate) fn of(plan: &Plan, ram: RamDisk, bad: &[u64]) -> Traced {
-        Traced::new(ram, &plan.device, plan.split(), bad)
+    /// The disks of a subject.
+    pub(crate) fn of(subject: &Subject, ram: RamDisk, bad: &[u64]) -> Traced {
+        Traced::new(ram, &subject.device, subject.split(), bad)
     }
 
     pub(crate) fn new(ram: RamDisk, device: &Device, split: Split, bad: &[u64]) -> Traced {

@@ -1,15 +1,14 @@
 //! What a scheme does after a power cut, by what it promises.
 
-use crate::Error;
-use crate::Plan;
-use crate::record::{cleaned_by, mount};
+use crate::mount::{cleaned_by, mount};
 use crate::recover::Traced;
 use crate::structure::{Class, allowed};
+use crate::tree::Tree;
+use crate::{Error, Subject};
 use ordo_buf::{CrashLeaves, Promises};
 use ordo_disk::RamDisk;
 use ordo_rt::Rt;
 use ordofs::Mounted;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// The ways to recover a volume.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -56,9 +55,9 @@ pub(crate) struct Left {
 ///
 /// # Errors
 /// The mount fails, is read-only, or cannot be unmounted.
-pub(crate) fn mount_at_once(plan: &Plan, ram: &RamDisk, disk: &Traced) -> Result<Left, Error> {
+pub(crate) fn mount_at_once(subject: &Subject, ram: &RamDisk, disk: &Traced) -> Result<Left, Error> {
     let rt = Rt::virtual_time(3);
-    let mounted = mount(&rt, ram, disk.disks(), plan.order()?, false)?;
+    let mounted = mount(&rt, ram, disk.disks(), subject.order()?, false)?;
     let refused = mounted.why_read_only().map(|why| Error::Mount(format!("only for reading: {why}")));
     let left = match refused {
         None => Ok(Left { class: rt.block_on(left_by(&mounted)), cleaned: cleaned_by(&mounted) }),
@@ -69,20 +68,22 @@ pub(crate) fn mount_at_once(plan: &Plan, ram: &RamDisk, disk: &Traced) -> Result
     unmounted.and(left)
 }
 
+/// The tree of a volume, read without a change to it.
+///
+/// # Errors
+/// The mount or a read fails; the text says `what` was read.
+pub(crate) fn read(subject: &Subject, ram: &RamDisk, what: &str) -> Result<Tree, Error> {
+    let rt = Rt::virtual_time(1);
+    let traced = Traced::of(subject, ram.clone(), &[]);
+    let mounted = mount(&rt, ram, traced.disks(), subject.honest("async")?, true)?;
+    let tree = rt.block_on(Tree::read(&**mounted.fs()));
+    drop(mounted);
+    rt.drop_tasks();
+    tree.map_err(|error| Error::Run(format!("reading {what}: {error}")))
+}
+
 /// What a mount leaves of the leaks that it found, once its background work is done: nothing.
 async fn left_by(mounted: &Mounted) -> Class {
     mounted.leaks_ended().await;
     Class::Nothing
-}
-
-/// Runs `work`; a panic becomes an error.
-pub(crate) fn guarded<T, E: ToString>(work: impl FnOnce() -> Result<T, E>) -> Result<T, String> {
-    match catch_unwind(AssertUnwindSafe(work)) {
-        Ok(answer) => answer.map_err(|error| error.to_string()),
-        Err(panic) => {
-            let what =
-                panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
-            Err(format!("panic: {}", what.unwrap_or("no message")))
-        }
-    }
 }

@@ -3,7 +3,7 @@
 use crate::explore::explore_with;
 use crate::id::Id;
 use crate::one_cut::fewest_lost;
-use crate::plan::{Plan, Shard};
+use crate::plan::{Budget, Plan, Shard};
 use crate::report::Violation;
 use crate::verdict::Memory;
 use crate::{Counters, Error};
@@ -67,7 +67,9 @@ fn without(script: &Script, leave_out: &Range<usize>) -> Script {
 }
 
 fn try_script(plan: &Plan, script: Script, violation: &Violation, memory: &mut Memory) -> Option<(Plan, Violation)> {
-    let plan = Plan { script, states: STATES, shard: Shard::WHOLE, looks_for: Some(violation.oracle), ..plan.clone() };
+    let looks_for = Some(violation.oracle);
+    let budget = Budget { states: STATES, shard: Shard::WHOLE, looks_for, ..plan.budget };
+    let plan = Plan { script, budget, ..plan.clone() };
     // A script that cannot run without what was left out does not count.
     let report = explore_with(&plan, memory, &Counters::default()).ok()?;
     let same = report.violations.into_iter().find(|found| found.oracle == violation.oracle)?;

@@ -6,7 +6,7 @@
 //! G2. Only the run of the script is observed, never a recovery: there are thousands of those, and they reach the same
 //!     features.
 
-use crate::sweep::Case;
+use crate::plan::Case;
 use ordo_probe::{Feature, Reached, Scout};
 use ordo_rt::Rng;
 use ordo_workload::script::random::vary;

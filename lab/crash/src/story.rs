@@ -4,14 +4,14 @@ use crate::disks::Side;
 use crate::fate::Fate;
 use crate::id::Id;
 use crate::oracle::{Breach, Oracle};
-use crate::plan::Plan;
 use crate::record::{Recording, Write};
 use crate::report::Violation;
+use crate::subject::Subject;
 use ordo_buf::{CrashLeaves, Durable, Promises};
 use ordo_disk::Kind;
 
 pub(crate) fn tell(
-    plan: &Plan,
+    subject: &Subject,
     recording: &Recording,
     promises: &Promises,
     pending: &[usize],
@@ -23,7 +23,7 @@ pub(crate) fn tell(
         pending.iter().zip(fates).map(|(index, fate)| (*fate, write(recording, *index))).collect();
     let cut = id.moments();
     let running = recording.calls.iter().rev().find(|call| call.began <= cut);
-    let (promised, promise) = match plan.question {
+    let (promised, promise) = match subject.question {
         Some(question) => (false, format!("declares nothing of the kind; asked for: {}", question.says())),
         None => promise(breach.oracle, promises),
     };
@@ -31,7 +31,7 @@ pub(crate) fn tell(
         id: id.to_string(),
         oracle: breach.oracle,
         promised,
-        promise: format!("{}: {promise}", plan.scheme),
+        promise: format!("{}: {promise}", subject.scheme),
         script: 0,
         cut,
         state: 0,

@@ -2,6 +2,7 @@
 
 use ordo_buf::CrashLeaves;
 use ordo_fsck::{Finding, Severity};
+use ordo_recover::SuperblockDamage;
 use std::fmt;
 
 /// How bad a finding is, best first.
@@ -68,10 +69,10 @@ fn leaks(finding: &Finding) -> bool {
         // Of a file with indirect blocks that was growing or being truncated.
         Finding::BlockCount { .. } | Finding::SizeBeyondBlocks { .. } | Finding::IndirectBeyondSize { .. } => true,
         Finding::GroupCounts { .. } | Finding::Summary { .. } | Finding::Totals { .. } => true,
-        Finding::PendingFrees { .. } => true,
+        Finding::Superblock { damage: SuperblockDamage::PendingFrees { .. } } => true,
         Finding::FragmentSums { .. } | Finding::ClusterMap { .. } | Finding::ClusterSums { .. } => true,
         // A write of several sectors was torn. A mount does not allocate from such a group.
-        Finding::GroupHash { .. } | Finding::SuperblockHash { .. } => true,
+        Finding::GroupHash { .. } | Finding::Superblock { damage: SuperblockDamage::SuperblockHash { .. } } => true,
         _ => false,
     }
 }

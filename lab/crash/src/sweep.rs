@@ -12,32 +12,16 @@
 use crate::explore::explore_with;
 use crate::fate::Fates;
 use crate::id::Id;
-use crate::plan::{Plan, Shard};
+use crate::plan::{Budget, Case, Plan, Shard};
 use crate::report::Report;
-use crate::shape::Shape;
 use crate::steer::Steering;
+use crate::subject::Subject;
 use crate::verdict::Memory;
 use crate::{Counters, Error};
-use ordo_workload::script::Script;
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 use xxhash_rust::xxh3::xxh3_128;
-
-/// A script of a sweep.
-#[derive(Debug, Clone)]
-pub struct Case {
-    /// The script.
-    pub script: Script,
-    /// The volume it was generated for, if any; otherwise the plan's.
-    pub shape: Option<Shape>,
-}
-
-impl From<Script> for Case {
-    fn from(script: Script) -> Case {
-        Case { script, shape: None }
-    }
-}
 
 /// Scripts in a row, which one thread explores; more if they are steered, since those learn from each other.
 const ROW: u64 = 32;
@@ -55,7 +39,7 @@ pub struct Explored {
 impl Explored {
     fn note(&mut self, memory: &Memory, plan: &Plan) {
         // Equal contents are the same image on volumes of one shape only, which begin alike.
-        let ground = format!("{}:{:?}:", plan.device.name, plan.shape).into_bytes();
+        let ground = format!("{}:{:?}:", plan.subject.device.name, plan.subject.shape).into_bytes();
         self.images.extend(memory.counted().map(|image| xxh3_128(&[&ground[..], &image.to_le_bytes()].concat())));
     }
 }
@@ -74,7 +58,7 @@ pub fn part(plan: &Plan, counters: &Counters) -> Result<Explored, Error> {
 
 /// Scripts in each row of a sweep; the last may be shorter.
 pub fn row_length(plan: &Plan) -> u64 {
-    if plan.steered { STEERED_ROW } else { ROW }
+    if plan.budget.steered { STEERED_ROW } else { ROW }
 }
 
 /// Explores one row of the cases below `count`, with one thread.
@@ -100,8 +84,11 @@ pub fn row(
 /// # Errors
 /// See [`Error`].
 pub fn explore_on(plan: &Plan, jobs: u32, counters: &Counters) -> Result<Report, Error> {
-    let part = |shard| explore_with(&Plan { shard, ..plan.clone() }, &mut Memory::default(), counters);
-    let mut reports = in_parts(plan.shard, jobs, part)?.into_iter();
+    let part = |shard| {
+        let plan = Plan { budget: Budget { shard, ..plan.budget }, ..plan.clone() };
+        explore_with(&plan, &mut Memory::default(), counters)
+    };
+    let mut reports = in_parts(plan.budget.shard, jobs, part)?.into_iter();
     // OK to expect: there is at least one part.
     let first = reports.next().expect("at least one part");
     Ok(reports.fold(first, Report::merge))
@@ -119,8 +106,8 @@ pub fn sweep(
     jobs: u32,
     counters: &Counters,
 ) -> Result<Option<Report>, Error> {
-    counters.scripts_expected.fetch_add((range.end - range.start) / u64::from(plan.shard.of), Ordering::Relaxed);
-    let parts = in_parts(plan.shard, jobs, |shard| rows(plan, cases, range.clone(), shard, counters, None))?;
+    counters.scripts_expected.fetch_add((range.end - range.start) / u64::from(plan.budget.shard.of), Ordering::Relaxed);
+    let parts = in_parts(plan.budget.shard, jobs, |shard| rows(plan, cases, range.clone(), shard, counters, None))?;
     Ok(parts.into_iter().flatten().reduce(Report::and))
 }
 
@@ -146,16 +133,19 @@ fn rows(
         if row != at / length {
             end(&mut memory, last.as_ref());
             row = at / length;
-            steering = plan.steered.then(|| Steering::new(plan.seed, row));
+            steering = plan.budget.steered.then(|| Steering::new(plan.budget.seed, row));
         }
         let case = match &mut steering {
             Some(steering) => steering.next(cases(at)),
             None => cases(at),
         };
         let Case { script, shape } = case.clone();
-        let plan = Plan { script, shape: shape.unwrap_or(plan.shape.clone()), shard: Shard::WHOLE, ..plan.clone() };
+        let shape = shape.unwrap_or(plan.subject.shape.clone());
+        let subject = Subject { shape, ..plan.subject.clone() };
+        let budget = Budget { shard: Shard::WHOLE, ..plan.budget };
+        let plan = Plan { subject, script, budget, ..plan.clone() };
         // Images of different volumes are unrelated, and their fingerprints could be equal.
-        if last.as_ref().is_none_or(|last| last.shape != plan.shape) {
+        if last.as_ref().is_none_or(|last| last.subject.shape != plan.subject.shape) {
             end(&mut memory, last.as_ref());
         }
         last = Some(plan.clone());
@@ -173,7 +163,7 @@ fn rows(
             Some(whole) => whole.and(report),
             None => report,
         });
-        if whole.as_ref().is_some_and(|whole| whole.violations.len() >= plan.enough) {
+        if whole.as_ref().is_some_and(|whole| whole.violations.len() >= plan.budget.enough) {
             break;
         }
     }

@@ -8,16 +8,17 @@
 //!     end in the same tree. Otherwise fsck could lose what a mount keeps.
 //! V4. A volume with a journal that another system would replay may be given to that (`peer`).
 
+use crate::guard::guarded;
 use crate::oracle::{Breach, Oracle};
 use crate::peer::{self, Left, Peer};
-use crate::plan::held_to;
-use crate::record::mount;
+use crate::plan::Plan;
 use crate::recover::{Logged, Traced, changes, check, interruptions};
-use crate::recovery::{Recovery, guarded, mount_at_once};
+use crate::recovery::{Recovery, mount_at_once, read};
 use crate::structure::{Class, classify};
+use crate::subject::held_to;
 use crate::tree::Tree;
 use crate::works::works;
-use crate::{Error, Plan, older};
+use crate::{Error, older};
 use ordo_buf::{CrashLeaves, Promises};
 use ordo_disk::RamDisk;
 use ordo_fsck::{Found, Mode};
@@ -152,13 +153,15 @@ impl Memory {
     pub(crate) fn find_out(&mut self, plan: &Plan, fingerprint: u128, disk: RamDisk, bad: &[u64]) -> Verdict {
         self.count(fingerprint);
         let mut verdict = self.found_by(self.recovery, plan, fingerprint, disk.snapshot(), bad);
-        if plan.shape.log.is_some() && bad.is_empty() {
+        if plan.subject.shape.log.is_some() && bad.is_empty() {
             verdict.older = self.by_the_older(plan, &disk);
         }
         if let (Recovery::Mount, Some(tree), None) = (self.recovery, &verdict.tree, &verdict.breach) {
             verdict.breach = self.by_fsck_too(plan, fingerprint, disk.snapshot(), bad, tree);
         }
-        if let (Some(tree), None, true) = (&verdict.tree, &verdict.breach, bad.is_empty() && peer::is_there(plan)) {
+        if let (Some(tree), None, true) =
+            (&verdict.tree, &verdict.breach, bad.is_empty() && peer::is_there(&plan.subject))
+        {
             verdict.breach = self.by_peer_too(plan, fingerprint, &disk, tree);
         }
         self.images.insert(fingerprint, verdict.clone());
@@ -166,7 +169,7 @@ impl Memory {
     }
 
     fn by_the_older(&mut self, plan: &Plan, disk: &RamDisk) -> Option<Result<Rc<Tree>, Rc<Breach>>> {
-        match guarded(|| older::older(plan, disk)) {
+        match guarded(|| older::older(&plan.subject, disk)) {
             Ok(tree) => tree.map(|tree| Ok(self.shared(tree))),
             Err(is) => Some(Err(Rc::new(older::unreadable(is)))),
         }
@@ -186,8 +189,9 @@ impl Memory {
                 let Recovered { log, worst, .. } = &recovered;
                 let (log, worst) = (log.clone(), *worst);
                 let (tree, mut breach) = self.settled(how, plan, recovered);
-                if let Some(tree) =
-                    tree.as_ref().filter(|_| breach.is_none() && bad.is_empty() && plan.cuts_recovery_of(fingerprint))
+                if let Some(tree) = tree
+                    .as_ref()
+                    .filter(|_| breach.is_none() && bad.is_empty() && plan.budget.cuts_recovery_of(fingerprint))
                 {
                     breach = self.cut_again(how, plan, fingerprint, &before, &log, tree).map(Rc::new);
                 }
@@ -216,7 +220,7 @@ impl Memory {
 
     /// V4: what is wrong when another system replays the journal.
     fn by_peer_too(&mut self, plan: &Plan, fingerprint: u128, disk: &RamDisk, ours: &Tree) -> Option<Rc<Breach>> {
-        let left = match peer::replayed(plan, fingerprint, disk) {
+        let left = match peer::replayed(&plan.subject, fingerprint, disk) {
             Peer::Silent => return None,
             Peer::GivesUp(breach) => return Some(Rc::new(breach)),
             Peer::Leaves(left) => left,
@@ -231,7 +235,7 @@ impl Memory {
 
     /// The result of a full repair after the other system's replay, which must have nothing to do.
     fn left_by_peer(&mut self, plan: &Plan, left: &Left) -> Settled {
-        let traced = Traced::of(plan, left.disk.clone(), &[]);
+        let traced = Traced::of(&plan.subject, left.disk.clone(), &[]);
         let is = match guarded(|| check(&self.rt, traced.disks(), Mode::Repair)) {
             Err(why) => why,
             Ok(report) => match report.findings.iter().find(|found| !peer::leaves(found, &report.findings, left)) {
@@ -257,7 +261,7 @@ impl Memory {
         strict: bool,
     ) -> Result<Recovered, (Breach, Class)> {
         let before = disk.snapshot();
-        let traced = Traced::of(plan, disk.clone(), bad);
+        let traced = Traced::of(&plan.subject, disk.clone(), bad);
         let recovers = |is: String| (Breach::new(Oracle::Recovers, "recovery", how.says(), is), Class::Damage);
         let mode = if how == Recovery::Fsck { Mode::Preen } else { Mode::Check };
         let report = guarded(|| check(&self.rt, traced.disks(), mode)).map_err(recovers)?;
@@ -286,7 +290,7 @@ impl Memory {
             }
             Recovery::Fsck => Class::Nothing,
             Recovery::Mount => {
-                let left = guarded(|| mount_at_once(plan, &disk, &traced)).map_err(recovers)?;
+                let left = guarded(|| mount_at_once(&plan.subject, &disk, &traced)).map_err(recovers)?;
                 // An image that a cut recovery left may be recovered by several threads.
                 self.cleaned += if strict { left.cleaned } else { 0 };
                 left.class
@@ -311,7 +315,7 @@ impl Memory {
             None => match guarded(|| self.tree(how, plan, &disk)) {
                 Ok(tree) => (
                     Some(tree.clone()),
-                    guarded(|| works(plan, &disk, &tree, left)).err().map(|is| {
+                    guarded(|| works(&plan.subject, &disk, &tree, left)).err().map(|is| {
                         Breach::new(Oracle::Works, "a second program", "runs, and leaves a sound volume", is)
                     }),
                 ),
@@ -325,7 +329,7 @@ impl Memory {
 
     /// A second recovery finds nothing and writes nothing.
     fn again(&mut self, plan: &Plan, disk: &RamDisk) -> Option<Breach> {
-        let traced = Traced::of(plan, disk.snapshot(), &[]);
+        let traced = Traced::of(&plan.subject, disk.snapshot(), &[]);
         let is = match guarded(|| check(&self.rt, traced.disks(), Mode::Repair)) {
             Err(why) => why,
             Ok(report) if !report.findings.is_empty() => report.findings[0].finding.to_string(),
@@ -337,7 +341,7 @@ impl Memory {
 
     /// A mount makes nothing worse.
     fn no_worse_than(&mut self, left: Class, plan: &Plan, disk: &RamDisk) -> Option<Breach> {
-        let traced = Traced::of(plan, disk.snapshot(), &[]);
+        let traced = Traced::of(&plan.subject, disk.snapshot(), &[]);
         let is = match guarded(|| check(&self.rt, traced.disks(), Mode::Check)) {
             Err(why) => why,
             Ok(report) => report.findings.iter().find(|found| class(found) > left)?.finding.to_string(),
@@ -346,13 +350,7 @@ impl Memory {
     }
 
     fn tree(&mut self, how: Recovery, plan: &Plan, disk: &RamDisk) -> Result<Rc<Tree>, Error> {
-        let rt = Rt::virtual_time(1);
-        let traced = Traced::of(plan, disk.snapshot(), &[]);
-        let mounted = mount(&rt, disk, traced.disks(), plan.honest("async")?, true)?;
-        let tree = rt.block_on(Tree::read(&**mounted.fs()));
-        drop(mounted);
-        rt.drop_tasks();
-        let tree = tree.map_err(|error| Error::Run(format!("reading the recovered tree: {error}")))?;
+        let tree = read(&plan.subject, &disk.snapshot(), "the recovered tree")?;
         for (id, names) in tree.names_of() {
             let Some(file) = tree.files.get(&id).filter(|file| file.kind.0 != Kind::Directory) else { continue };
             let links = file.nlink as usize;
@@ -374,7 +372,7 @@ impl Memory {
         log: &[Logged],
         tree: &Rc<Tree>,
     ) -> Option<Breach> {
-        for partial in interruptions(log, &plan.device) {
+        for partial in interruptions(log, &plan.subject.device) {
             let disk = before.snapshot();
             let cut = fingerprint ^ changes(before, &partial);
             if cut == fingerprint {

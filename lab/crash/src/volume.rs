@@ -1,9 +1,10 @@
 //! The volume with which every script begins.
 
 use crate::disks::{Disks, Split};
-use crate::order::Order;
-use crate::record::{honest, mount};
-use crate::{Error, Shape};
+use crate::mount::mount;
+use crate::order::{Order, honest};
+use crate::shape::Shape;
+use crate::{Error, Subject};
 use ordo_buf::{LogKind, Scheme};
 use ordo_disk::{Disk, RamDisk};
 use ordo_ondisk::lfs::Version;
@@ -32,6 +33,17 @@ struct Needs {
     log: Option<LogKind>,
 }
 
+/// The volume that a script begins with.
+///
+/// # Errors
+/// Those of [`Subject::scheme`], or its shape is not possible.
+pub(crate) fn of(subject: &Subject) -> Result<RamDisk, Error> {
+    match subject.layout() {
+        LayoutName::Lfs => fresh_log(&subject.shape, subject.split()),
+        _ => fresh(&subject.shape, subject.split(), &subject.scheme()?),
+    }
+}
+
 /// A new volume of a shape for a scheme, with the disk of its log if that is separate, on a disk that was used before:
 /// what is not initialised is garbage, as on a real disk.
 ///
@@ -49,7 +61,7 @@ pub(crate) fn fresh(shape: &Shape, split: Split, scheme: &Rc<dyn Scheme>) -> Res
 ///
 /// # Errors
 /// The shape is not possible.
-pub(crate) fn fresh_log(shape: &Shape, split: Split) -> Result<RamDisk, Error> {
+fn fresh_log(shape: &Shape, split: Split) -> Result<RamDisk, Error> {
     made_once(shape, split, Needs { mount_at_once: true, log: None })
 }
 

@@ -1,10 +1,10 @@
 //! The second program: uses a volume after its recovery.
 
-use crate::record::mount;
+use crate::mount::mount;
 use crate::recover::{Traced, check};
 use crate::structure::{Class, classify};
 use crate::tree::Tree;
-use crate::{Error, Plan};
+use crate::{Error, Subject};
 use ordo_disk::RamDisk;
 use ordo_fsck::Mode;
 use ordo_rt::Rt;
@@ -16,10 +16,10 @@ const DIRECTORIES: usize = 8;
 /// The second program: makes, writes and removes a file in each directory and unmounts; then fsck must find nothing
 /// worse than `left`. If that is nothing, a scheme without bugs of its own does; if leaks may be left, it must be a
 /// scheme that may write to such a volume.
-pub(crate) fn works(plan: &Plan, disk: &RamDisk, tree: &Tree, left: Class) -> Result<(), Error> {
+pub(crate) fn works(subject: &Subject, disk: &RamDisk, tree: &Tree, left: Class) -> Result<(), Error> {
     let (rt, disk) = (Rt::virtual_time(2), disk.snapshot());
-    let traced = Traced::of(plan, disk.clone(), &[]);
-    let order = if left == Class::Nothing { plan.honest("async")? } else { plan.order()? };
+    let traced = Traced::of(subject, disk.clone(), &[]);
+    let order = if left == Class::Nothing { subject.honest("async")? } else { subject.order()? };
     let mounted = mount(&rt, &disk, traced.disks(), order, false)?;
     let worked = rt.block_on(work(&**mounted.fs(), tree));
     let unmounted = rt.block_on(mounted.unmount());

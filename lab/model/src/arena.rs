@@ -5,16 +5,10 @@
 
 use crate::contents::Contents;
 use crate::dir::Dir;
+use crate::ino::{Ino, ROOT};
 use bytes::Bytes;
 use ordo_vfs::{Attr, NodeId, Refusal, Result};
 use std::collections::BTreeMap;
-
-/// Number of a slot, which is also the inode number in `stat`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Ino(pub(crate) u32);
-
-/// UFS's inode number for the root.
-pub(crate) const ROOT: Ino = Ino(2);
 
 /// The parts that depend on the kind.
 #[derive(Debug)]

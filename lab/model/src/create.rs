@@ -4,9 +4,10 @@
 //! directory has the bit as well (Linux's rule). A directory's default ACL replaces the umask.
 
 use crate::acl::Acl;
-use crate::arena::{Body, Ino, Node, Xattrs};
+use crate::arena::{Body, Node, Xattrs};
 use crate::dir::Dir;
 use crate::flags::{self, IMMUTABLE};
+use crate::ino::Ino;
 use crate::state::State;
 use crate::xattr::{ACL_ACCESS, ACL_DEFAULT};
 use ordo_vfs::{Caller, Entry, Kind, Mode, Name, NodeId, Refusal, Result, Stamp};

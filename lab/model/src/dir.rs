@@ -3,7 +3,7 @@
 //! D1. An entry keeps its cookie for life, and cookies are never reused. So a reader that continues from a cookie sees
 //!     every entry that exists throughout exactly once, whatever is created or removed meanwhile.
 
-use crate::arena::Ino;
+use crate::ino::Ino;
 use ordo_vfs::Kind;
 use rustc_hash::FxHashMap;
 use std::rc::Rc;

@@ -19,12 +19,15 @@ mod create;
 mod dir;
 pub mod flags;
 mod fs;
+mod ino;
 mod names;
+mod options;
 mod ready;
 mod rename;
 mod setattr;
 mod state;
 mod xattr;
 
-pub use fs::{MemFs, Options};
+pub use fs::MemFs;
+pub use options::Options;
 pub use ready::ready;

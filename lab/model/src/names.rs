@@ -3,9 +3,9 @@
 //! If a call could be refused for more than one reason, the reason returned is the one that Linux finds first: the name
 //! exists, the directory is gone, flags, kinds.
 
-use crate::arena::{Ino, ROOT};
 use crate::dir::Entry as NameEntry;
 use crate::flags::{self, APPEND, IMMUTABLE, NOUNLINK};
+use crate::ino::{Ino, ROOT};
 use crate::state::State;
 use ordo_vfs::{DirEntry, Entry, Kind, Name, NodeId, Refusal, Result, Stamp};
 

@@ -4,9 +4,9 @@
 //! R2. The link count of a directory is two plus the number of its subdirectories, so a directory that changes its
 //!     parent moves one link with it.
 
-use crate::arena::Ino;
 use crate::dir::Entry;
 use crate::flags::{self, IMMUTABLE};
+use crate::ino::Ino;
 use crate::state::State;
 use ordo_vfs::{Kind, Name, NodeId, Refusal, RenameMode, Result, Stamp};
 

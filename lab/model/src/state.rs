@@ -1,9 +1,10 @@
 //! The tree itself: what a call does once it has borrowed the file system.
 
-use crate::arena::{Arena, Body, Ino, Node, ROOT};
+use crate::arena::{Arena, Body, Node};
 use crate::dir::Dir;
 use crate::flags::{self, APPEND, IMMUTABLE};
-use crate::fs::Options;
+use crate::ino::{Ino, ROOT};
+use crate::options::Options;
 use ordo_vfs::{Attr, FallocMode, Kind, Mode, NodeId, Refusal, Result, Segments, Stamp, StatFs, Whence};
 
 #[derive(Debug)]

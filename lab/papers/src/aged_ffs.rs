@@ -20,7 +20,7 @@ use ordofs::disk::{Disk, Frozen, RamDisk};
 use ordofs::ondisk::Format;
 use ordofs::ondisk::superblock::newfs::System;
 use ordofs::rt::Rt;
-use ordofs::{Engine, MountOptions, Mounted, NewVolume, Placement, Spread, locate_on};
+use ordofs::{MountOptions, Mounted, NewVolume, Placement, Policy, Spread, locate_on};
 use std::rc::Rc;
 
 /// Bytes of a block and of a fragment.
@@ -146,7 +146,7 @@ fn mount(rt: &Rt, disk: &Rc<dyn Disk>) -> Result<Mounted> {
     let options = MountOptions {
         scheme: Some(SCHEME.to_owned()),
         cache: CACHE,
-        engine: Engine { spread: Spread::Evenly, ..Engine::default() },
+        policy: Policy { spread: Spread::Evenly, ..Policy::default() },
         ..MountOptions::default()
     };
     Ok(rt.block_on(Mounted::mount(rt, locate_on(rt, disk.clone())?, &options))?)

@@ -14,6 +14,7 @@ mod error;
 mod log_drive;
 mod machine;
 pub mod paper;
+mod policies;
 mod prepared;
 pub mod promised;
 mod replay;

@@ -1,7 +1,7 @@
 //! A drive with nothing but the log of a program on it ([`ordo_workload::OwnLog`]).
 //!
 //! D1. The log is written in order from the drive's first sector, and begins again there when it reaches the end. The
-//!     last sector of a write may be partly filled: the next write has it again.
+//!     last sector of a write may be partly filled: the next write writes it again, with more in it.
 //! D2. An append costs what a write by a program costs: a call, the move of its bytes, and a request of the drive. It
 //!     passes no cache, as a data base does that writes to the raw disk.
 

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use ordo_drive::{Profile, ProfileError};
-use ordofs::disk::Scheduler;
 use ordofs::ondisk::superblock::newfs::{NewfsParams, Rotation};
 use ordofs::ondisk::{Endian, Format};
-use ordofs::{BufCounts, Engine, Habits, NewLog, NewVolume, Spread, Syncer};
+use ordofs::{NewLog, NewVolume, Policy};
 
 use crate::cpu::Costs;
+use crate::policies;
 
 /// A modelled machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,8 +21,8 @@ pub struct Machine {
     pub costs: Costs,
     /// Memory for its cache, in bytes.
     pub memory: usize,
-    /// The order of requests, the syncer, clusters.
-    pub engine: Engine,
+    /// How its system uses memory and disk.
+    pub policy: Policy,
     /// Size of its volume in bytes, if the drive is that large; `None`: all of the drive.
     pub volume: Option<u64>,
     /// The parameters of its volume.
@@ -94,7 +94,7 @@ impl Machine {
             tags: Profile::named(drive).map_or(1, |profile| profile.tags()),
             costs,
             memory: 256 << 20,
-            engine: Engine { syncer: Syncer::OF_THE_PAPERS, ..Engine::default() },
+            policy: policies::today(),
             volume: None,
             shape,
             zeroes_first: false,
@@ -123,23 +123,6 @@ impl Machine {
             log_call: Duration::ZERO,
             segment_kib: Duration::ZERO,
         };
-        let engine = Engine {
-            scheduler: Scheduler::CLook,
-            merge: false,
-            syncer: Syncer::Sweep(Duration::from_secs(30)),
-            batch: 76,
-            dirty: Some(24 << 20),
-            counts: None,
-            spare: Some(2 << 20),
-            read_ahead: 4096,
-            cluster: 0,
-            reallocates: true,
-            clusters_of_files: false,
-            spread: Spread::Evenly,
-            far_behind_direct: false,
-            section: None,
-            near_head: None,
-        };
         let rotation = Some(Rotation { rotdelay_ms: 4, rps: 90, nsect: 64 });
         let shape = Shape {
             format: Format::Ufs1,
@@ -156,7 +139,7 @@ impl Machine {
             tags: 1,
             costs,
             memory: 36 << 20,
-            engine,
+            policy: policies::OF_1994,
             volume: Some(720 << 20),
             shape,
             zeroes_first: true,
@@ -185,30 +168,6 @@ impl Machine {
             log_call: micro(22),
             segment_kib: Duration::ZERO,
         };
-        let engine = Engine {
-            scheduler: Scheduler::CLook,
-            merge: true,
-            syncer: Syncer::Age(Duration::from_secs(29)),
-            batch: 1024,
-            // All bufs: what is in flight needs them, too.
-            dirty: Some(61 << 20),
-            counts: Some(BufCounts {
-                most: usize::MAX,
-                high: 1_978,
-                low: 989,
-                dinodes: usize::MAX,
-                habits: Habits::FreeBsd,
-            }),
-            spare: None,
-            read_ahead: 64 << 10,
-            cluster: 64 << 10,
-            reallocates: true,
-            clusters_of_files: false,
-            spread: Spread::Evenly,
-            far_behind_direct: false,
-            section: None,
-            near_head: None,
-        };
         let shape = Shape {
             format: Format::Ufs1,
             block: 8192,
@@ -224,7 +183,7 @@ impl Machine {
             tags: 64,
             costs,
             memory: 400 << 20,
-            engine,
+            policy: policies::OF_2000,
             volume: Some(8555 << 20),
             shape,
             zeroes_first: false,
@@ -253,23 +212,6 @@ impl Machine {
             log_call: Duration::ZERO,
             segment_kib: micro(225),
         };
-        let engine = Engine {
-            scheduler: Scheduler::CLook,
-            merge: true,
-            syncer: Syncer::Age(Duration::from_secs(30)),
-            batch: 16,
-            dirty: None,
-            counts: Some(BufCounts { most: 500, high: 440, low: 430, dinodes: 700, habits: Habits::Bsd44 }),
-            spare: None,
-            read_ahead: 64 << 10,
-            cluster: 64 << 10,
-            reallocates: false,
-            clusters_of_files: true,
-            spread: Spread::Evenly,
-            far_behind_direct: true,
-            section: None,
-            near_head: None,
-        };
         let shape = Shape {
             format: Format::Ufs1,
             block: 8192,
@@ -286,7 +228,7 @@ impl Machine {
             tags: 1,
             costs,
             memory: 4 << 20,
-            engine,
+            policy: policies::OF_1995,
             volume: Some(1000 << 20),
             shape,
             zeroes_first: false,
@@ -295,14 +237,10 @@ impl Machine {
         }
     }
 
-    /// The same with a log-structured system of its time, in what such a system does otherwise. Of those known, only
-    /// 4.4BSD had both: it writes its log when a quarter of its buffers less ten are dirty, until none is, makes no
-    /// clusters of files, and sends a segment as a whole.
+    /// The same with a log-structured system of its time, in what such a system does otherwise.
     pub fn over_a_log(mut self) -> Machine {
-        if let Some(counts) = self.engine.counts.as_mut().filter(|counts| counts.habits == Habits::Bsd44) {
-            (counts.high, counts.low) = ((counts.most / 4).saturating_sub(11), 0);
-            counts.habits = Habits::Bsd44Log;
-            (self.engine.cluster, self.engine.batch) = (0, 1024);
+        if let Some(over_a_log) = policies::over_a_log(self.policy) {
+            self.policy = over_a_log;
             self.memory = self.memory_for_bufs();
         }
         self
@@ -313,7 +251,7 @@ impl Machine {
     pub(crate) fn memory_for_bufs(&self) -> usize {
         /// Those of some 700 files.
         const DINODES: usize = 256 << 10;
-        let bufs = self.engine.counts.map(|counts| counts.most.saturating_mul(self.shape.block as usize));
+        let bufs = self.policy.counts.map(|counts| counts.most.saturating_mul(self.shape.block as usize));
         bufs.map_or(self.memory, |bufs| bufs.saturating_add(DINODES))
     }
 

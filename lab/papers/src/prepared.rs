@@ -71,7 +71,7 @@ impl Preparation {
         let options = MountOptions {
             scheme: Some(SCHEME.to_owned()),
             cache: self.machine.memory,
-            engine: self.machine.engine.clone(),
+            policy: self.machine.policy,
             ..MountOptions::default()
         };
         let mounted = rt.block_on(Mounted::mount(rt, locate_on(rt, disk)?, &options))?;

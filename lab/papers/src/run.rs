@@ -421,7 +421,7 @@ impl Run<'_> {
             scheme: Some(self.scheme.to_owned()),
             cache: self.machine.memory,
             settings: Settings { alloc_init: self.alloc_init, ..self.settings.clone() },
-            engine: self.machine.engine.clone(),
+            policy: self.machine.policy,
             ..MountOptions::default()
         };
         let located = Located { log: log.map(Into::into), ..locate_on(rt, disk)? };

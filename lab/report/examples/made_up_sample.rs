@@ -112,7 +112,7 @@ fn choice(luck: &mut Luck) -> Value {
 
 fn main() {
     let mut luck = Luck(1994);
-    let picture = include_str!("../../../docs/explain.svg");
+    let picture = include_str!("../../../docs/runs/explain.svg");
     let story = |scheme: &&str| json!({"scheme": scheme, "title": "create /a/f", "svg": picture, "text": "1  links: of inode 5\n2  made up"});
     let copy: [(&[&str], [f64; 4]); 9] = [
         (&["Conventional", "no initialization"], [390.7, 72.8, 36075.0, 293.3]),

@@ -4,7 +4,7 @@
 use crate::bars::{self, Bar, Group};
 use crate::colour;
 use crate::document::Row;
-use crate::number::{bytes, fixed, short};
+use crate::number::{bytes, fixed, seconds, short};
 use crate::words::word;
 use maud::{Markup, html};
 use std::collections::BTreeSet;
@@ -190,10 +190,10 @@ fn table(rows: &[Row], bed: (&str, &str), phases: &[&str], schemes: &[&str]) -> 
                                     @let ops = runs.median(|row| row.ops);
                                     @if repeated { td { (runs.0.len()) } }
                                     td { @if ops > 0.0 { (fixed(ops, 0)) } @else { "\u{2013}" } }
-                                    td { (fixed(runs.median(|row| row.seconds), 3)) }
+                                    td { (seconds(runs.median(|row| row.seconds))) }
                                     td { @if ops > 0.0 { (short(runs.median(|row| row.rate))) } @else { "\u{2013}" } }
                                     @if repeated { td { (runs.spread()) } }
-                                    td { (fixed(runs.median(|row| row.cpu_seconds), 3)) }
+                                    td { (seconds(runs.median(|row| row.cpu_seconds))) }
                                     td { (fixed(runs.median(|row| row.disk_reads), 0)) }
                                     td { (fixed(runs.median(|row| row.disk_writes), 0)) }
                                     td { (written(&runs, bed.1)) }

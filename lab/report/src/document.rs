@@ -40,6 +40,18 @@ pub(crate) struct Given {
     pub(crate) document: Document,
 }
 
+/// The name of a document's file, without the directory.
+pub(crate) fn file(one: &Given) -> &str {
+    one.file.rsplit('/').next().unwrap_or_default()
+}
+
+/// What the page says of the documents that they do not say themselves.
+#[derive(Clone, Debug, Default)]
+pub struct Context {
+    /// When a file was written, by the name of its source. For documents without a date of their own.
+    pub written: BTreeMap<String, String>,
+}
+
 /// A parsed document.
 #[derive(Debug)]
 pub(crate) enum Document {

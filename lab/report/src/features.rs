@@ -2,8 +2,8 @@
 
 use crate::number::fixed;
 use crate::results::{Answer, Features, System};
-use crate::whom;
 use crate::words::word;
+use crate::yes_or_no;
 use maud::{Markup, html};
 
 /// The table, its caveats, and the witnesses.
@@ -54,7 +54,7 @@ pub(crate) fn of(found: &Features) -> Markup {
 fn cell(answer: &Answer) -> Markup {
     let number = |count: u64| fixed(count as f64, 0);
     html! {
-        (whom::word(answer.yes, answer.yes))
+        (yes_or_no::of(answer.yes, answer.yes))
         @if answer.states > 0 {
             " " small { @if answer.yes { (number(answer.states)) } @else { (number(answer.against)) " of " (number(answer.states)) } }
         }

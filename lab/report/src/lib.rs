@@ -24,8 +24,8 @@
 //! assembles the sections. `whom` is the first one, which scheme for whom, with `subject` (what the documents know of
 //! each scheme) and `map` (the picture). `bench`, `paper` (with `choice`, `compared`, `claims`, `features`,
 //! `timeline`), `crash`, `programs`, `segments` and `trace` (with `stages`) make a section each, with `bars` and
-//! `plot` for figures, `colour` for the colour of each scheme, `tabs` for panels, `words` for what a word means, and
-//! `number` for numbers.
+//! `plot` for figures, `colour` for the colour of each scheme, `tabs` for panels, `words` for what a word means,
+//! `number` for numbers, and `yes_or_no` for those.
 #![forbid(unsafe_code)]
 
 mod bars;
@@ -52,17 +52,9 @@ mod timeline;
 mod trace;
 mod whom;
 mod words;
+mod yes_or_no;
 
-pub use document::{Refused, Source};
-
-use std::collections::BTreeMap;
-
-/// What the page says of the documents that they do not say themselves.
-#[derive(Clone, Debug, Default)]
-pub struct Context {
-    /// When a file was written, by the name of its source. For documents without a date of their own.
-    pub written: BTreeMap<String, String>,
-}
+pub use document::{Context, Refused, Source};
 
 /// The page of these documents.
 ///

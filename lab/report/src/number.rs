@@ -50,6 +50,11 @@ pub(crate) fn decimals(value: f64) -> usize {
     text.split_once('.').map_or(0, |(_, rest)| rest.len().min(4))
 }
 
+/// Seconds to the millisecond, and below ten of these to the microsecond: a short phase has not cost nothing.
+pub(crate) fn seconds(value: f64) -> String {
+    fixed(value, if value.abs() < 0.01 { 6 } else { 3 })
+}
+
 /// A time in the unit that makes it shortest.
 pub(crate) fn time_us(us: u64) -> String {
     match us {
@@ -116,6 +121,7 @@ mod tests {
         assert_eq!(fixed(1e300, 2), "1.000e300");
         assert_eq!([390.7, 68.02, 4.0, 0.1 + 0.2].map(decimals), [1, 2, 0, 4]);
         assert_eq!([0, 149, 34_929, 77_051_506].map(time_us), ["0", "149 \u{b5}s", "34.9 ms", "77.1 s"]);
+        assert_eq!([1.25, 0.0123, 0.000_41].map(seconds), ["1.250", "0.012", "0.000410"]);
         assert_eq!([149, 30_017_213].map(moment_us), ["149 \u{b5}s", "30.017 s"]);
         assert_eq!([512.0, 65536.0, 1.5e9].map(bytes), ["512 B", "64 KiB", "1.4 GiB"]);
     }

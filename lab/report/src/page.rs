@@ -4,9 +4,9 @@
 //! A1. A section is folded by `details`, which needs no script; a link of the contents leads into it, so that a browser
 //!     unfolds it. In print all are unfolded. A page of one document has one section, which is not folded.
 
-use crate::document::{Crash, Document, Given, Programs, Segments, Trace};
+use crate::document::{Context, Crash, Document, Given, Programs, Segments, Trace, file};
 use crate::results::Made;
-use crate::{Context, bench, claims, crash, paper, programs, segments, tabs, trace, whom, words};
+use crate::{bench, claims, crash, paper, programs, segments, tabs, trace, whom, words};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 /// Nothing is fetched and no script runs, whatever the page contains.
@@ -155,11 +155,6 @@ fn made(given: &[Given], context: &Context) -> Markup {
 fn date<'a>(one: &'a Given, context: &'a Context) -> &'a str {
     let said = one.made.as_ref().map_or("", |made| made.date.as_str());
     if said.is_empty() { context.written.get(&one.file).map_or("", String::as_str) } else { said }
-}
-
-/// The name of a document's file, without the directory.
-pub(crate) fn file(one: &Given) -> &str {
-    one.file.rsplit('/').next().unwrap_or_default()
 }
 
 fn when(one: &Given, context: &Context) -> String {

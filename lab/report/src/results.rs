@@ -477,6 +477,6 @@ mod tests {
         let less = r#"{"figures":[{"kind":"pie"}],"claims":[{"expected":[1,"a"]}],"timelines":[{"cylinders":7.0}]}"#;
         let read: Document = serde_json::from_str(less).unwrap();
         assert_eq!((read.figures[0].kind, read.timelines[0].cylinders), (Chart::Bar, 7));
-        assert_eq!((&*read.claims[0].expected, read.claims[0].is_held()), ("1.00, a", false));
+        assert_eq!((&*read.claims[0].expected, read.claims[0].is_held()), ("1, a", false));
     }
 }

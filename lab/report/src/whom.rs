@@ -1,17 +1,17 @@
 //! Which scheme for whom: the map, for each kind of user the scheme that does best what they need, and what a crash
 //! costs under each.
 //!
-//! W1. Who needs what is `NEEDS`, and that is a question to the promises of a scheme, as the documents state them.
-//!     Among those that keep them the fastest is named, as the documents measured it: no name and no number is written
-//!     here.
-//! W2. What the documents do not have is not guessed: the command that makes it is named.
+//! W1. `NEEDS` has what each kind of user needs, as a question to the promises of a scheme, which the documents state.
+//!     Of the schemes that keep them the fastest is named, as the documents measured it. No scheme and no number is
+//!     written here.
+//! W2. Nothing is guessed: if the documents lack something, the page names the command that makes it.
 
 use crate::document::{Document, Given};
 use crate::number::{bytes, fixed, share};
 use crate::results::Promises;
 use crate::subject::{OnDisk, Subject, on_disks, subjects};
 use crate::words::word as explained;
-use crate::{map, tabs};
+use crate::{map, tabs, yes_or_no};
 use maud::{Markup, html};
 
 /// Within so much of the best is as good: less is no reason to choose.
@@ -191,7 +191,7 @@ fn because(by: By, first: Option<usize>, fit: usize, of: usize, on: &OnDisk) -> 
 fn missing(given: &[Given], subjects: &[Subject], disks: &[OnDisk]) -> Markup {
     let has_crash = subjects.iter().any(|subject| subject.tried > 0.0);
     let few = disks.iter().all(|on| on.speeds.len() < 2);
-    let old: Vec<&str> = given.iter().filter(|one| is_silent(one)).map(crate::page::file).collect();
+    let old: Vec<&str> = given.iter().filter(|one| is_silent(one)).map(crate::document::file).collect();
     html! {
         @if few || !has_crash || !old.is_empty() {
             ul.notes {
@@ -257,7 +257,7 @@ fn costs(subjects: &[Subject]) -> Markup {
                     } }
                     tbody { @for (subject, promises) in known() { tr {
                         th scope="row" { (subject.name) }
-                        @for (_, _, answer) in ASKED { @let (yes, good) = answer(promises); td { (word(yes, good)) } }
+                        @for (_, _, answer) in ASKED { @let (yes, good) = answer(promises); td { (yes_or_no::of(yes, good)) } }
                         td { (tried(subject)) }
                     } } }
                 }
@@ -273,11 +273,6 @@ fn costs(subjects: &[Subject]) -> Markup {
             } }
         }
     }
-}
-
-/// Yes or no, with a colour that says whether that is good, and a mark for those who do not see it.
-pub(crate) fn word(yes: bool, good: bool) -> Markup {
-    html! { span class=(if good { "badge held" } else { "badge broken" }) { span aria-hidden="true" { (if good { "\u{2713} " } else { "\u{2717} " }) } (if yes { "yes" } else { "no" }) } }
 }
 
 fn tried(subject: &Subject) -> Markup {

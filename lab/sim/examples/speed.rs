@@ -1,4 +1,4 @@
-//! Requests per second that the simulator plays: `cargo run --release -p ordo-sim --example speed [TRACE…]`.
+//! Requests per second that the simulator plays: `cargo run --profile dist -p ordo-sim --example speed [TRACE…]`.
 //!
 //! Each synthetic trace on each of the paper's six systems, on one core; making the trace is not counted.
 

@@ -1,6 +1,6 @@
 //! The memory: pages and the slab's inodes and names, in one order of last use (Table I: LRU).
 //!
-//! K1. Something dirty, or being written, is never thrown out. It takes its place in the order when it is clean.
+//! K1. Something dirty, or being written, is never thrown out. It can be thrown out, in its order, once it is clean.
 //! K2. What is thrown out has been used longest ago, page or slab object: each weighs its bytes.
 
 use crate::volume::NONE;

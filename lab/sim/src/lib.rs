@@ -27,11 +27,10 @@ pub mod synth;
 pub mod trace;
 mod volume;
 
-pub use layout::Mode;
 pub use learning::{DOCK_BLOCKS, WINDOW_GAP_MS, ZERO_DISTANCE};
 pub use result::{DISTANCE_BINS, Distances, Outcome, Seeks, TIME_BINS, Times, Work, summary};
 pub use run::{SimError, run};
 pub use sched::Scheduler;
-pub use setting::{Setting, System};
+pub use setting::{Mode, Setting, System};
 pub use trace::{Catalogue, Contents, Directory, File, Op, Request, Trace};
 pub use volume::{GROUP, drive_for};

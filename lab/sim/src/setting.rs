@@ -1,7 +1,17 @@
 //! What a run of the simulator can be set to, with the values of the paper's Table I.
 
-use crate::layout::Mode;
 use crate::sched::Scheduler;
+
+/// What ext3 journals, and in which order data is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// Data and metadata.
+    Journal,
+    /// Metadata, when the data is on the disk.
+    Ordered,
+    /// Metadata; data is written in no order.
+    Writeback,
+}
 
 /// A file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

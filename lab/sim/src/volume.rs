@@ -135,32 +135,6 @@ pub(crate) fn pointer(file: &FileAt, block: u32) -> Option<u32> {
     (file.indirect != NONE).then_some(file.indirect + beyond / INDIRECT)
 }
 
-/// Where data of a trace lies when it is placed in groups: for what is said of a trace before it is played.
-pub(crate) struct DataGroups {
-    volume: Volume,
-    places: Vec<u32>,
-}
-
-pub(crate) fn data_groups(trace: &Trace) -> DataGroups {
-    let volume = Volume::of(trace);
-    let places = crate::layout::in_place(&volume);
-    DataGroups { volume, places }
-}
-
-impl DataGroups {
-    pub(crate) fn pages(&self) -> usize {
-        self.places.len()
-    }
-
-    pub(crate) fn page(&self, file: u32, block: u32) -> usize {
-        (self.volume.files[file as usize].page + block) as usize
-    }
-
-    pub(crate) fn group(&self, file: u32, block: u32) -> u32 {
-        self.places[self.page(file, block)] / GROUP
-    }
-}
-
 /// Numbers pages in the order of the walk.
 struct Builder {
     volume: Volume,

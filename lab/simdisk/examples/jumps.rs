@@ -1,6 +1,7 @@
 //! What replicas gain on a modelled drive, in virtual time: reads in pairs, from one place to another that is far away,
-//! with and without learning; and what a sequential read loses. Before it, commits near the head: on a volume that has
-//! just been mounted all places without an owner are the last ones of the file (laps 0), and they spread with the line.
+//! with and without learning; and what a sequential read loses. Before that, commits go round the journal's line LAPS
+//! times: right after a mount (0 laps) all places without an owner are the last ones of the file, and they spread as
+//! the line goes on.
 //!
 //! `cargo run --release -p ordo-simdisk --example jumps [DRIVE [LAPS]]`
 

@@ -1,6 +1,6 @@
 //! The parameters of a program as a table: name, kind, default, and meaning with its unit, each said once.
 
-use crate::registry::{Parameter, Values};
+use crate::parameters::{Parameter, Values};
 
 /// What a table makes of a program's parameters.
 pub trait Table: Sized {

@@ -6,10 +6,10 @@
 //! inode on the disk may still point to it: an interrupted repair would leave one fragment in two files, and the next
 //! repair could not be automatic.
 
-use crate::dirty::Order;
 use crate::volume::{Kind, Known, Volume};
 use crate::{Error, Finding};
 use ordo_ondisk::{Cgx, FragNo, Ino};
+use ordo_recover::Order;
 
 impl Volume {
     /// `count` free fragments in one block; `None` if there are none. Continues the search at the last place.

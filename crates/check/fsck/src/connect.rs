@@ -1,10 +1,10 @@
 //! Phase 3: every directory is reachable from the root, and its `..` agrees.
 
-use crate::dirty::Order;
 use crate::names::Extent;
 use crate::volume::{Dir, Kind, Known, Volume};
 use crate::{Error, Finding, Phase, Severity, dirblock};
 use ordo_ondisk::{ByteOff, Ino};
+use ordo_recover::Order;
 
 /// What is known of a directory's path to the root.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -7,11 +7,10 @@
 //! What lies across a border is moved in the same way. A tail can be read where it is, so without room it stays there,
 //! and nothing of the volume is repaired. A whole block there is damage: no system leaves it.
 
-use crate::dirty::Order;
 use crate::volume::{Dup, Kind, Place, Volume};
-use crate::walk::{Pointer, Slot};
 use crate::{Error, Finding, Mode};
 use ordo_ondisk::{ByteOff, Dinode, FragNo};
+use ordo_recover::{Order, Pointer, Slot};
 
 /// Maximum number of bytes that one check copies; the copies wait in memory until the end.
 const COPY_BYTES_MAX: u64 = 16 << 20;

@@ -4,7 +4,7 @@
 //! that reports the finding sets it.
 
 use crate::lfs::LogFinding;
-use ordo_ondisk::Dialect;
+use ordo_recover::SuperblockDamage;
 
 /// Whether an unattended check may repair a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -31,24 +31,24 @@ macro_rules! findings {
 
             /// The kind, by name.
             pub fn name(&self) -> &'static str {
-                if let Some(inner) = self.inner() {
-                    return inner.name();
+                if let Some((name, ..)) = self.inner() {
+                    return name;
                 }
                 match self { $( $all::$name { .. } => stringify!($name), )* }
             }
 
             /// The rule that is broken, by its number in `docs/fsck.md`.
             pub fn rule(&self) -> u8 {
-                if let Some(inner) = self.inner() {
-                    return inner.rule();
+                if let Some((_, rule, _)) = self.inner() {
+                    return rule;
                 }
                 match self { $( $all::$name { .. } => $rule, )* }
             }
 
             /// The severity, where the situation does not change it.
             pub fn severity(&self) -> Severity {
-                if let Some(inner) = self.inner() {
-                    return inner.severity();
+                if let Some((.., severity)) = self.inner() {
+                    return severity;
                 }
                 match self { $( $all::$name { .. } => Severity::$severity, )* }
             }
@@ -57,51 +57,58 @@ macro_rules! findings {
 }
 pub(crate) use findings;
 
-impl Finding {
-    pub(crate) fn is_superblock_hash(&self) -> bool {
-        matches!(self, Finding::SuperblockHash { .. })
-    }
+/// Name, rule and severity of a finding that another one holds.
+pub(crate) type Inner = (&'static str, u8, Severity);
 
-    /// The finding of a log-structured volume that this one holds.
-    fn inner(&self) -> Option<&LogFinding> {
+impl Finding {
+    fn inner(&self) -> Option<Inner> {
         match self {
-            Finding::Log { finding } => Some(finding),
+            Finding::Superblock { damage } => Some(of_superblock(damage)),
+            Finding::Log { finding } => Some((finding.name(), finding.rule(), finding.severity())),
             _ => None,
         }
     }
+}
+
+impl From<SuperblockDamage> for Finding {
+    fn from(damage: SuperblockDamage) -> Finding {
+        Finding::Superblock { damage }
+    }
+}
+
+macro_rules! superblock {
+    ($( $name:ident, $rule:literal, $severity:ident; )*) => {
+        impl Finding {
+            /// Every kind of damage of a superblock, by name.
+            pub const OF_SUPERBLOCK: &'static [&'static str] = &[$(stringify!($name)),*];
+        }
+
+        fn of_superblock(damage: &SuperblockDamage) -> Inner {
+            match damage { $( SuperblockDamage::$name { .. } => (stringify!($name), $rule, Severity::$severity), )* }
+        }
+    };
+}
+
+superblock! {
+    SuperblockRestored, 1, Manual;
+    SuperblockHash, 2, Preen;
+    SuperblockDiffers, 3, Manual;
+    SuperblockForm, 3, Manual;
+    BackupHash, 2, Preen;
+    BackupUnusable, 3, Manual;
+    Optim, 4, Manual;
+    Minfree, 5, Manual;
+    SuperblockField, 1, Manual;
+    PendingFrees, 48, Preen;
+    UnlinkedList, 48, Preen;
 }
 
 findings! {
     /// A broken rule.
     Finding:
 
-    /// The primary superblock cannot be used.
-    SuperblockRestored { from: u64, why: String }, 1, Manual,
-        "superblock unusable ({why}); taken from the copy at byte {from}";
-    /// Its check hash is wrong.
-    SuperblockHash { at: u64 }, 2, Preen, "superblock at byte {at}: wrong check hash";
-    /// A field that never changes differs from the last group's copy.
-    SuperblockDiffers { field: &'static str, found: i64, backup: i64 }, 3, Manual,
-        "superblock: field {field} is {found}, in its last copy {backup}";
-    /// The system that keeps the volume, as its superblock and a copy tell.
-    SuperblockForm { found: Dialect, backup: Dialect }, 3, Manual,
-        "superblock: its fields have the form of {found}, those of its copies that of {backup}";
-    /// The check hash of a copy of the superblock.
-    BackupHash { group: u32 }, 2, Preen, "copy of the superblock in group {group}: wrong check hash";
-    /// A copy of the superblock cannot be used.
-    BackupUnusable { group: u32, why: String }, 3, Manual, "copy of the superblock in group {group} unusable: {why}";
-    /// `fs_optim`.
-    Optim { found: i32 }, 4, Manual, "superblock: field fs_optim is {found}, must be 0 or 1";
-    /// `fs_minfree`.
-    Minfree { found: i32 }, 5, Manual, "superblock: field fs_minfree is {found}, must be 0 to 99";
-    /// Another field with a value that no kernel would accept or write.
-    SuperblockField { field: &'static str, found: i64, right: i64 }, 1, Manual,
-        "superblock: field {field} is {found}, should be {right}";
-    /// A clean volume has counts of pending frees.
-    PendingFrees { blocks: i64, inodes: u32 }, 48, Preen,
-        "superblock: {blocks} sectors and {inodes} inodes are pending on a clean volume";
-    /// A clean volume has a list of files that were open without a name.
-    UnlinkedList { head: i32 }, 48, Preen, "superblock: list of unlinked inodes begins at {head} on a clean volume";
+    /// The superblock, or a copy of it.
+    Superblock { damage: SuperblockDamage }, 1, Manual, "{damage}";
     /// A slot of the snapshot list names no snapshot.
     SnapshotSlot { slot: usize, ino: u32 }, 18, Preen, "superblock: snapshot slot {slot} names inode {ino}, which is none";
     /// A snapshot is in no list.

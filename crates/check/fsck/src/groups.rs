@@ -4,13 +4,12 @@
 //! Phase 5 builds the complete correct block and compares, so that no field can be forgotten. Fields that are not
 //! recomputed (times, hints, counts of other systems) are explicitly copied from the block on the disk.
 
-use crate::dirty::Order;
-use crate::image::Bytes;
 use crate::volume::{Kind, Volume};
 use crate::{Error, Finding, Phase};
 use ordo_ondisk::cg::{self, Cg, CgHeader, CgMut, map};
 use ordo_ondisk::dinode::mode;
 use ordo_ondisk::{ByteOff, CgLayout, Cgx, Csum, CsumTotal, Dinode, Format, FragNo, Ino, csum};
+use ordo_recover::{Bytes, Order};
 
 /// Where 4.2BSD's layout has the magic.
 const OLD_MAGIC_AT: usize = 980;

@@ -4,12 +4,11 @@
 //! claim a fragment, the damaged one must be the second. The first claimant keeps a fragment; `dups` handles the
 //! second.
 
-use crate::dirty::Order;
 use crate::volume::{Dir, Dup, Kind, Known, Place, Volume};
-use crate::walk::{Pointer, Slot, Walk, is_snapshot};
 use crate::{Error, Finding, Phase, Severity};
 use ordo_ondisk::dinode::{flags, mode};
 use ordo_ondisk::{ByteOff, Cgx, Dinode, FragNo, Ino};
+use ordo_recover::{Order, Pointer, Slot, Walk, is_snapshot};
 
 /// Duplicates that are remembered; further duplicate pointers are cleared at once.
 pub(crate) const DUPS_MAX: usize = 1 << 16;
@@ -178,8 +177,8 @@ impl Volume {
     /// Claims the fragments of all pointers, and clears invalid pointers.
     pub(crate) async fn claim(&mut self, ino: u32, dinode: &mut Dinode) -> Result<Tally, Error> {
         let mut tally = Tally::default();
-        let mut walk = Walk::new(self, dinode);
-        while let Some(pointer) = walk.next(self).await? {
+        let mut walk = Walk::new(&self.geo, dinode);
+        while let Some(pointer) = walk.next(&mut self.image, &self.geo).await? {
             let keep = self.claim_one(ino, dinode, pointer, &mut tally);
             match keep {
                 Claim::Owned => {
@@ -259,8 +258,8 @@ impl Volume {
     /// The totals over pointers that are all owned.
     pub(crate) async fn tally(&mut self, dinode: &Dinode) -> Result<Tally, Error> {
         let mut tally = Tally::default();
-        let mut walk = Walk::new(self, dinode);
-        while let Some(pointer) = walk.next(self).await? {
+        let mut walk = Walk::new(&self.geo, dinode);
+        while let Some(pointer) = walk.next(&mut self.image, &self.geo).await? {
             tally.frags += u64::from(pointer.count);
             if pointer.level == 0 && !matches!(pointer.slot, Slot::Ext(_)) {
                 tally.end = tally.end.max(pointer.lbn + 1);
@@ -291,8 +290,8 @@ impl Volume {
     /// Frees the indirect blocks that lead to nothing before block `end`; returns their fragments.
     async fn drop_beyond(&mut self, dinode: &mut Dinode, end: u64) -> Result<u64, Error> {
         let mut dropped = 0;
-        let mut walk = Walk::new(self, dinode);
-        while let Some(pointer) = walk.next(self).await? {
+        let mut walk = Walk::new(&self.geo, dinode);
+        while let Some(pointer) = walk.next(&mut self.image, &self.geo).await? {
             if pointer.lbn >= end && !matches!(pointer.slot, Slot::Ext(_)) {
                 self.free_frags(pointer.frag, pointer.count);
                 dropped += u64::from(pointer.count);

@@ -1,9 +1,16 @@
 //! Checks and repairs UFS volumes and BSD's log-structured ones (`lfs`): an independent check of all other code that
 //! writes them.
 //!
-//! With the file system that it checks it shares `ondisk`, `disk`, the readers of the logs (`wafs`, `blockjournal`),
-//! and `active`, through whose disk it replays a journal of that kind; what it checks then are home locations. Its
-//! rules are numbered in `docs/fsck.md`; each is a variant of [`Finding`] or [`LogFinding`].
+//! With the file systems that it checks it shares `ondisk`, `disk` and `rt`. With a mount it shares `recover`:
+//!
+//! - the replay of the logs, which reads them with the schemes' own crates (`wafs`, `blockjournal`, `active`). A journal
+//!   of `active` is replayed through the active disk; what is checked then are home locations;
+//! - what a replay and a check both need: the choice of a UFS superblock, the image of a volume's bytes, the walk over
+//!   the pointers of an inode, and the type of errors.
+//!
+//! All that finds damage behind the superblock is here alone. Neither crate has any of `buf`, `ufs`, `ffs`, `lfs` and
+//! `schemes`. The rules are numbered in `docs/fsck.md`; each is a variant of [`Finding`], of [`LogFinding`], or of
+//! [`ordo_recover::SuperblockDamage`].
 //!
 //! K1. With [`Mode::Check`] nothing is written, whatever is found.
 //! K2. After [`Mode::Repair`] has ended without an error, [`Mode::Check`] finds nothing: the phases run on the repaired
@@ -18,40 +25,26 @@ mod alloc;
 mod bits;
 mod connect;
 mod dirblock;
-mod dirty;
 mod dups;
 mod finding;
 mod groups;
-mod image;
 mod inodes;
 mod lfs;
 mod lost;
 mod names;
 mod quota;
-mod redo;
 mod refs;
 mod report;
 mod run;
-mod setup;
 mod shape;
 mod snapshots;
-mod suj;
 mod volume;
-mod waiting;
-mod walk;
-mod wapbl;
 
 pub use finding::{Finding, Severity};
 pub use lfs::{LogFinding, is_log_structured};
-pub use redo::{
-    FileBlock, FileShape, Followed, Follower, LogPlace, NotFollowed, active_disk, is_due as log_is_due, place_of_log,
-    replay_log, shape_of_file,
-};
+pub use ordo_recover::Error;
 pub use report::{FINDINGS_MAX, Found, Journal, Report, Usage};
 pub use run::check;
-pub use suj::{NotReplayed, Replayed, Session, begin_session, replay};
-pub use waiting::{Seen, Waiting, replay_waiting, see_replayed};
-pub use wapbl::replay_wapbl;
 
 /// How to handle findings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,38 +93,4 @@ impl Options {
     pub fn new(mode: Mode) -> Options {
         Options { mode, progress: None, log: None, through_log: true }
     }
-}
-
-/// Why a check could not run. The exit status is 8.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum Error {
-    /// The disk failed.
-    #[error(transparent)]
-    Disk(#[from] ordo_disk::DiskError),
-    /// Neither the superblock nor a backup of it is usable.
-    #[error("no superblock that can be used, and no copy of one: {why}")]
-    NoSuperblock {
-        /// What is wrong with the first one.
-        why: String,
-    },
-    /// The volume is longer than the disk.
-    #[error("the volume has {volume} bytes, the disk only {disk}: the rest of the volume is missing")]
-    TooShort {
-        /// Bytes of the volume.
-        volume: u64,
-        /// Bytes of the disk.
-        disk: u64,
-    },
-    /// The phases accessed an impossible place: a bug in this program.
-    #[error("byte {at} is beyond the volume's end at {end}")]
-    Beyond {
-        /// The place.
-        at: u64,
-        /// Bytes of the volume.
-        end: u64,
-    },
-    /// A structure that the phases had repaired is invalid: a bug in this program.
-    #[error(transparent)]
-    Corrupt(#[from] ordo_ondisk::Corrupt),
 }

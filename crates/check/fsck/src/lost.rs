@@ -1,11 +1,10 @@
 //! `lost+found`: where nameless files and directories get a name, `#` and their inode number.
 
-use crate::dirty::Order;
 use crate::names::Extent;
 use crate::volume::{Kind, Volume};
-use crate::walk::Slot;
 use crate::{Error, dirblock};
 use ordo_ondisk::{ByteOff, Dinode, Ino};
+use ordo_recover::{Order, Slot};
 use rustc_hash::FxHashSet;
 
 const NAME: &[u8] = b"lost+found";

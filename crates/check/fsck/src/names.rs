@@ -3,11 +3,10 @@
 //! Links by names are counted here; those by `.` and `..` follow from the final parents, in phase 4.
 
 use crate::dirblock::{self, Entry};
-use crate::dirty::Order;
 use crate::volume::{Kind, Volume};
-use crate::walk::{Slot, Walk};
 use crate::{Error, Finding, Phase, Severity};
 use ordo_ondisk::{ByteOff, Dinode, FragNo, Ino};
+use ordo_recover::{Order, Slot, Walk};
 
 /// The maximum link count, and so of names; FreeBSD's limit.
 const LINKS_MAX: u32 = 65_500;
@@ -98,8 +97,8 @@ impl Volume {
         let bsize = u64::from(self.geo.bsize);
         let blocks = dinode.size.div_ceil(bsize);
         let mut extents: Vec<Extent> = vec![];
-        let mut walk = Walk::new(self, dinode);
-        while let Some(pointer) = walk.next(self).await? {
+        let mut walk = Walk::new(&self.geo, dinode);
+        while let Some(pointer) = walk.next(&mut self.image, &self.geo).await? {
             let data = pointer.level == 0 && !matches!(pointer.slot, Slot::Ext(_));
             let next = extents.len() as u64;
             if !data || next == blocks {
@@ -164,8 +163,8 @@ impl Volume {
     async fn end_directory_at(&mut self, ino: u32, dinode: &mut Dinode, lbn: u64) -> Result<(), Error> {
         let bsize = u64::from(self.geo.bsize);
         let mut freed = 0;
-        let mut walk = Walk::new(self, dinode);
-        while let Some(pointer) = walk.next(self).await? {
+        let mut walk = Walk::new(&self.geo, dinode);
+        while let Some(pointer) = walk.next(&mut self.image, &self.geo).await? {
             if pointer.lbn >= lbn && !matches!(pointer.slot, Slot::Ext(_)) {
                 self.free_frags(pointer.frag, pointer.count);
                 self.set_pointer(dinode, pointer.slot, FragNo::HOLE).await?;

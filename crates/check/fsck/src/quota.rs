@@ -8,16 +8,14 @@
 //! Q4. Nothing is allocated. An owner for whom a file has no room is left out; the next mount that keeps the quotas
 //!     counts anew.
 
-use crate::dirty::Order;
-use crate::image::Image;
 use crate::volume::{Kind, Volume};
-use crate::walk::{Slot, Walk, is_snapshot};
 use crate::{Error, Finding, dirblock};
 use ordo_disk::Disk;
 use ordo_ondisk::dinode::{flags, mode};
 use ordo_ondisk::quota::table::{LARGEST, Table};
 use ordo_ondisk::quota::{Form, Whose};
 use ordo_ondisk::{ByteOff, Dinode, Ino, Superblock};
+use ordo_recover::{Image, Order, Slot, Walk, is_snapshot};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -103,8 +101,8 @@ impl Volume {
     /// The data blocks of a file, and its size.
     async fn blocks_of(&mut self, ino: u32) -> Result<(Vec<Block>, u64), Error> {
         let dinode = self.dinode(ino).await?;
-        let (mut walk, mut blocks) = (Walk::new(self, &dinode), vec![]);
-        while let Some(pointer) = walk.next(self).await? {
+        let (mut walk, mut blocks) = (Walk::new(&self.geo, &dinode), vec![]);
+        while let Some(pointer) = walk.next(&mut self.image, &self.geo).await? {
             let len = pointer.count as usize * self.geo.fsize as usize;
             let bytes = blocks.len() as u64 * u64::from(self.geo.bsize);
             if bytes > LARGEST || is_snapshot(&dinode) {

@@ -1,7 +1,7 @@
 //! The result of a check.
 
-use crate::suj::Replayed;
 use crate::{Finding, Severity};
+use ordo_recover::Replayed;
 
 /// The maximum number of findings in a report; the others are only counted, because a hostile volume has room for
 /// millions.
@@ -141,11 +141,11 @@ mod tests {
     fn exit_codes_are_those_of_fsck() {
         let mut report = Report::default();
         assert_eq!(report.exit_code(), 0);
-        report.note(Finding::Optim { found: 3 }, Severity::Manual);
+        report.note(Finding::Totals { field: "fs_cstotal", found: 3, right: 4 }, Severity::Manual);
         assert_eq!(report.exit_code(), 4);
         report.repaired();
         assert_eq!(report.exit_code(), 1);
-        report.note(Finding::Optim { found: 3 }, Severity::Manual);
+        report.note(Finding::Totals { field: "fs_cstotal", found: 3, right: 4 }, Severity::Manual);
         assert_eq!(report.exit_code(), 5);
     }
 
@@ -153,7 +153,7 @@ mod tests {
     fn long_lists_are_cut_and_counted() {
         let mut report = Report::default();
         for _ in 0..FINDINGS_MAX + 3 {
-            report.note(Finding::Optim { found: 3 }, Severity::Manual);
+            report.note(Finding::Totals { field: "fs_cstotal", found: 3, right: 4 }, Severity::Manual);
         }
         assert_eq!(
             (report.findings.len(), report.unlisted, report.count()),

@@ -10,18 +10,17 @@
 //! inodes and summary array do not overlap, and no pointer of a file leads there. Phase 5 itself copies what it wrote.
 //! Phase 6 changes contents of files that no other phase reads, and reads what the others have settled.
 
-use crate::dirty::Order;
-use crate::image::Image;
-use crate::redo;
 use crate::report::{Journal, Report};
-use crate::setup::{self, Opened};
-use crate::suj::NotReplayed;
 use crate::volume::Volume;
-use crate::waiting::Waiting;
-use crate::{Error, Finding, Mode, Options, lfs, quota};
+use crate::{Error, Mode, Options, lfs, quota};
 use ordo_disk::Disk;
+use ordo_ondisk::superblock::LogAt;
 use ordo_ondisk::superblock::fields::flag;
 use ordo_ondisk::{Dialect, Geometry, Refused, Superblock};
+use ordo_recover::{
+    Crashed, Image, NotReplayed, Opened, Order, Recover, SuperblockDamage, Waiting, due, later, log_is_due,
+    log_may_be_due,
+};
 use ordo_rt::Rt;
 use std::rc::Rc;
 
@@ -39,36 +38,37 @@ pub async fn check(rt: &Rt, disk: Rc<dyn Disk>, options: Options) -> Result<Repo
     if lfs::is_log_structured(&disk).await? {
         return lfs::check(rt, disk, options).await;
     }
-    let Options { mode, progress, log: elsewhere, through_log } = options;
-    let mut disk = disk;
-    let mut opened = match setup::open(&disk).await {
+    let Options { mode, progress, log, through_log } = options;
+    let mut of = match Crashed::open(rt, disk.clone(), log.clone()).await {
         Err(Error::NoSuperblock { .. }) if lfs::has_copy(&disk).await? => {
-            let options = Options { mode, progress, log: elsewhere, through_log };
+            let options = Options { mode, progress, log, through_log };
             return lfs::check(rt, disk, options).await;
         }
-        opened => opened?,
+        of => of?,
     };
-    let waiting = Waiting::of(&opened.sb);
-    let doubtful =
-        waiting.is_none() && redo::may_be_due(&opened.sb) && opened.findings.iter().any(Finding::is_superblock_hash);
+    let waiting = due(&of.opened.sb);
+    let torn = |damage: &SuperblockDamage| matches!(damage, SuperblockDamage::SuperblockHash { .. });
+    let doubtful = waiting.is_none() && log_may_be_due(&of.opened.sb) && of.opened.damage.iter().any(torn);
+    let is_elsewhere = log_is_due(&of.opened.sb).is_some_and(|keeper| !matches!(keeper.log, LogAt::File(_)));
     let mut counts = false;
-    let journal = match &waiting {
+    let journal = match waiting {
         None if doubtful && mode != Mode::Repair => Some(Journal::NotReplayed(DOUBTFUL.into())),
         None => None,
-        Some(waiting) => Some(settle(rt, waiting, &mut disk, elsewhere, &mut opened, (mode, through_log)).await?),
+        Some(log) => Some(settle(log, &mut of, (mode, through_log)).await?),
     };
-    if let (Mode::Preen, Some(Journal::Replayed(done)), true) = (mode, &journal, opened.sb.is_clean()) {
-        if !quota::may_have(&disk, &opened.sb).await {
+    if let (Mode::Preen, Some(Journal::Replayed(done)), true) = (mode, &journal, of.opened.sb.is_clean()) {
+        if !quota::may_have(&of.disk, &of.opened.sb).await {
             return Ok(Report::of_replay(*done));
         }
         // A crash leaves counts behind, and the replay does not know of them.
-        opened = setup::open(&disk).await?;
+        of.opened = Opened::find(&of.disk).await?;
         counts = true;
     }
-    let logged = waiting.as_ref().is_some_and(Waiting::has_contents);
+    let Crashed { disk, opened, .. } = of;
+    let logged = waiting.is_some_and(|log| log.which().has_contents());
     let clean = opened.sb.is_clean() && journal != Some(Journal::SeenReplayed);
     let mut report = Report { clean, journal, ..Report::default() };
-    if mode == Mode::Preen && !counts && opened.findings.is_empty() && may_skip(&opened.sb) {
+    if mode == Mode::Preen && !counts && opened.damage.is_empty() && may_skip(&opened.sb) {
         return Ok(report);
     }
     report.scanned = true;
@@ -81,16 +81,15 @@ pub async fn check(rt: &Rt, disk: Rc<dyn Disk>, options: Options) -> Result<Repo
     report.left |= mode == Mode::Check && logged && matches!(report.journal, Some(Journal::NotReplayed(_)));
     if let (Mode::Preen, true, Some(Journal::NotReplayed(why))) = (mode, logged || doubtful, &report.journal) {
         // A repair would lose what is only in the log, and that was not requested.
-        let elsewhere = waiting.as_ref().is_some_and(Waiting::is_elsewhere);
-        let name = if elsewhere { "name the log's disk (--log), or " } else { "" };
+        let name = if is_elsewhere { "name the log's disk (--log), or " } else { "" };
         report.refused = Some(format!("{why}; {name}give the log up (-y)"));
         report.left = true;
     }
     let was_clean = opened.sb.is_clean();
     let image = Image::new(disk, opened.sb.volume_bytes(), opened.sb.geometry().bsize);
     let mut volume = Volume::new(image, opened.sb, mode, rt.wall().0, report, progress);
-    for finding in opened.findings {
-        volume.find(finding);
+    for damage in opened.damage {
+        volume.find(damage.into());
     }
     for at in opened.backups {
         let copy = volume.sb.encode_copy(at);
@@ -100,39 +99,33 @@ pub async fn check(rt: &Rt, disk: Rc<dyn Disk>, options: Options) -> Result<Repo
     finish(volume, settled, was_clean).await
 }
 
-/// The log that waits, before the phases: replayed on the disk or in memory, or passed over. `disk` and `opened` are
-/// then those of the volume that is to be checked.
-async fn settle(
-    rt: &Rt,
-    waiting: &Waiting,
-    disk: &mut Rc<dyn Disk>,
-    elsewhere: Option<ordo_disk::LogHome>,
-    opened: &mut Opened,
-    (mode, through_log): (Mode, bool),
-) -> Result<Journal, Error> {
+/// The log that waits, before the phases: replayed on the disk or in memory, or passed over. `of` is then the volume
+/// that is to be checked.
+async fn settle(log: &dyn Recover, of: &mut Crashed, (mode, through_log): (Mode, bool)) -> Result<Journal, Error> {
+    let which = log.which();
     match mode {
         Mode::Check if !through_log => return Ok(Journal::Waits),
         Mode::Check => {
-            return match waiting.see(rt, disk.clone(), elsewhere, opened.clone()).await {
+            return match log.see(of.clone()).await {
                 Ok(seen) => {
-                    (*opened, *disk) = (setup::open(&seen.disk).await?, seen.disk);
+                    (of.opened, of.disk) = (Opened::find(&seen.disk).await?, seen.disk);
                     Ok(Journal::SeenReplayed)
                 }
                 Err(why) => Ok(Journal::NotReplayed(why.to_string())),
             };
         }
-        Mode::Repair if !waiting.has_contents() => return Ok(Journal::PassedOver),
+        Mode::Repair if !which.has_contents() => return Ok(Journal::PassedOver),
         Mode::Preen | Mode::Repair => {}
     }
-    let why = match waiting.replay(rt, disk.clone(), elsewhere, opened.clone()).await {
+    let why = match log.replay(of.clone()).await {
         Ok(done) => {
-            if mode == Mode::Preen && *waiting != Waiting::Wapbl {
+            if mode == Mode::Preen && which != Waiting::Wapbl {
                 // The replay has marked it clean, and no phase will read it.
-                opened.sb.fields.clean = 1;
+                of.opened.sb.fields.clean = 1;
                 return Ok(Journal::Replayed(done));
             }
             // If a full check was requested or is needed, it is one of the volume as it is after the replay.
-            *opened = setup::open(disk).await?;
+            of.opened = Opened::find(&of.disk).await?;
             return Ok(Journal::Replayed(done));
         }
         Err(why) => why,
@@ -140,14 +133,15 @@ async fn settle(
     if let Some(failure) = why.of_disk() {
         return Err(failure.clone().into());
     }
-    match waiting {
+    let sb = &mut of.opened.sb;
+    match which {
         // Without the journal file FreeBSD would refuse the volume.
-        Waiting::Intents if matches!(why, NotReplayed::Missing) => opened.sb.fields.flags &= !flag::SUJ,
+        Waiting::Intents if matches!(why, NotReplayed::Missing) => sb.fields.flags &= !flag::SUJ,
         // The log is given up, unless it is only this program that must not replay it. In the moment before its flag
         // was cleared the volume may have been marked clean.
         Waiting::Wapbl if mode == Mode::Repair && !matches!(why, NotReplayed::Refused(_)) => {
-            opened.sb.fields.flags &= !flag::NETBSD_WAPBL;
-            opened.sb.fields.clean = 0;
+            sb.fields.flags &= !flag::NETBSD_WAPBL;
+            sb.fields.clean = 0;
         }
         _ => {}
     }
@@ -254,12 +248,6 @@ async fn finish(mut volume: Volume, settled: bool, was_clean: bool) -> Result<Re
     volume.report.repaired();
     volume.report.clean = true;
     Ok(volume.report)
-}
-
-/// The time of a check. No journal that is over may have it, or get it later: it never goes back, even where mounts
-/// have got ahead of the clock.
-pub(crate) fn later(before: i64, now: i64) -> i64 {
-    now.max(before.saturating_add(1))
 }
 
 /// Marks the volume dirty before the writes, in case the power fails. Only the flag changes: the rest of the superblock

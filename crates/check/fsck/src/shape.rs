@@ -4,10 +4,10 @@
 //! pointer is repaired, and only an inode without a type is cleared, unless it has the contents of a directory.
 
 use crate::volume::Volume;
-use crate::walk::is_snapshot;
 use crate::{Error, Finding};
 use ordo_ondisk::dinode::mode;
 use ordo_ondisk::{Dinode, FragNo, Ino};
+use ordo_recover::is_snapshot;
 
 /// The result for an inode.
 pub(crate) enum Shape {

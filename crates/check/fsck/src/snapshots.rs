@@ -10,11 +10,11 @@
 //! in the volume.
 
 use crate::volume::Volume;
-use crate::walk::{Pointer, Slot, Walk};
 use crate::{Error, Finding};
 use ordo_ondisk::dinode::flags;
 use ordo_ondisk::snapshot::NOCOPY;
 use ordo_ondisk::{ByteOff, Cgx, Dinode, FragNo, cg};
+use ordo_recover::{Pointer, Slot, Walk};
 use rustc_hash::FxHashMap;
 
 impl Volume {
@@ -43,8 +43,8 @@ impl Volume {
         let mut met: FxHashMap<u64, Pointer> = FxHashMap::default();
         let mut mend: Vec<(Pointer, FragNo)> = vec![];
         let (mut leaves, mut copies) = (0, FxHashMap::default());
-        let mut walk = Walk::new(self, dinode);
-        while let Some(pointer) = walk.next(self).await? {
+        let mut walk = Walk::new(&self.geo, dinode);
+        while let Some(pointer) = walk.next(&mut self.image, &self.geo).await? {
             let Pointer { slot, lbn, level, frag, .. } = pointer;
             if matches!(slot, Slot::Ext(_)) {
                 continue;

@@ -1,12 +1,11 @@
 //! State shared by the phases: the image, the superblock, and what is known of fragments and inodes so far.
 
 use crate::bits::Bits;
-use crate::dirty::Order;
-use crate::image::Image;
 use crate::lost::Lost;
 use crate::report::Report;
 use crate::{Error, Finding, Mode, Phase, Progress, Severity};
 use ordo_ondisk::{ByteOff, Cgx, Dinode, FragNo, Geometry, Ino, Superblock};
+use ordo_recover::{Image, Order, Pointer, Slot, Walk};
 use rustc_hash::FxHashSet;
 use std::collections::BTreeSet;
 
@@ -64,7 +63,7 @@ pub(crate) struct Dir {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Dup {
     pub(crate) ino: u32,
-    pub(crate) pointer: crate::walk::Pointer,
+    pub(crate) pointer: Pointer,
     pub(crate) place: Place,
 }
 
@@ -307,6 +306,35 @@ impl Volume {
             *known = Known::default();
         }
         self.forget_dir(ino);
+        Ok(())
+    }
+
+    /// Sets a pointer. One in the inode is changed in `dinode` only; the caller writes that.
+    pub(crate) async fn set_pointer(&mut self, dinode: &mut Dinode, slot: Slot, to: FragNo) -> Result<(), Error> {
+        let root = match slot {
+            Slot::Direct(index) => dinode.db.get_mut(index),
+            Slot::Indirect(index) => dinode.ib.get_mut(index),
+            Slot::Ext(index) => dinode.extb.get_mut(index),
+            Slot::Block(at) => {
+                let mut bytes = [0; 8];
+                let bytes = bytes.get_mut(..self.geo.pointer_size()).unwrap_or_default();
+                let done = self.geo.put_pointer(bytes, 0, to);
+                debug_assert!(done.is_some(), "a pointer fits in its bytes");
+                return self.image.write(at, bytes, Order::Contents).await;
+            }
+        };
+        if let Some(root) = root {
+            *root = to;
+        }
+        Ok(())
+    }
+
+    /// Marks everything that an inode owns as free.
+    pub(crate) async fn release(&mut self, dinode: &Dinode) -> Result<(), Error> {
+        let mut walk = Walk::new(&self.geo, dinode);
+        while let Some(pointer) = walk.next(&mut self.image, &self.geo).await? {
+            self.free_frags(pointer.frag, pointer.count);
+        }
         Ok(())
     }
 

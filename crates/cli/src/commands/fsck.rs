@@ -301,7 +301,7 @@ fn journal(journal: &Journal) -> JournalJson<'_> {
         Journal::RolledForward { psegs } => JournalJson { state: "rolled_forward", psegs: Some(*psegs), ..none },
         Journal::NotReplayed(why) => JournalJson { state: "not_replayed", why: Some(why), ..none },
         Journal::Replayed(done) => {
-            let ordo_fsck::Replayed { segments, records, freed_frags, freed_inodes, links_adjusted } = *done;
+            let ordo_recover::Replayed { segments, records, freed_frags, freed_inodes, links_adjusted } = *done;
             let done = ReplayedJson { segments, records, freed_frags, freed_inodes, links_adjusted };
             JournalJson { state: "replayed", done: Some(done), ..none }
         }
@@ -388,7 +388,7 @@ fn journal_text(report: &Report) -> Option<String> {
     }
 }
 
-fn replayed(done: &ordo_fsck::Replayed) -> String {
+fn replayed(done: &ordo_recover::Replayed) -> String {
     format!(
         "the journal was replayed, clean; {} records in {} segments, {} fragments and {} inodes freed, {} link counts \
          adjusted",

@@ -1,7 +1,8 @@
 //! `ordo batch`, also `ordo --batch`
 //!
 //! B1. One open of the volume for all lines: it is opened, brought to rest and marked clean once.
-//! B2. A line that failed is named with its file and number. The lines before it are done, and the volume is clean.
+//! B2. A line that failed is named with its file and number. The lines before it have taken effect, and the volume is
+//!     left clean.
 
 use super::{chmod, chown, cp, ln, mkdir, mv, rm, touch, truncate};
 use crate::expand;

@@ -25,10 +25,10 @@ Options (-o), between commas:
   scheme=NAME             how metadata is kept consistent: see ordo schemes
                           [a log-structured volume takes none]
   allocinit=none|dirs|all which new blocks are initialised on disk before a pointer to them [all]
-  log=PATH                wafs and journal-file: the disk of the log, used whole
+  log=PATH                wafs, journal-file, block-journal: the disk of the log, used whole
                           [a file of the volume, made with ordo tune -o log=on]
   log=nats://[USER:PASSWORD@]HOST[:PORT][,HOST[:PORT]...]/STREAM[?timeout=SECONDS]
-                          the same two: a log with copies on several servers of NATS JetStream, in
+                          wafs, journal-file: a log with copies on several servers of NATS JetStream, in
                           a stream that ordo wafs mkfs made; after a wait of so many seconds the
                           volume turns read-only [60] (docs/replicated-log.md)
   logmode=sync|async|group

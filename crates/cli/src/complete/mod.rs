@@ -7,8 +7,8 @@
 //!
 //! C2. Only images of this host are opened. A network block device could hold the shell up for as long as it likes.
 //!
-//! C3. A name that is no text, or has a line's end or another control character, is left out: the scripts separate
-//! names by these.
+//! C3. A name that is not valid text, or contains a newline or another control character, is left out: the scripts
+//! separate names by these.
 
 mod shells;
 

@@ -1,5 +1,5 @@
 //! `mkfs` over an old volume, ended at many moments: what is left is the old volume, none, or the complete new one, and
-//! never a part of one that looks whole. What is left is said.
+//! never a part of one that looks whole. The message says which.
 
 use crate::common::{Scratch, command, fails, ok, ordo};
 use ordofs::rt::Rt;

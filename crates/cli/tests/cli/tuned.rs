@@ -285,44 +285,35 @@ fn volume_for_netbsd_gets_nothing_of_freebsds() {
     is_right_for_netbsd(&std::fs::read(&image).unwrap(), 65536);
 }
 
-/// A volume that FreeBSD's kernel wrote, unpacked.
-fn real(name: &str) -> Option<Vec<u8>> {
-    let packed = format!("{}/../../../shared/images/{name}.img.zst", env!("CARGO_MANIFEST_DIR"));
-    let unpacked = std::process::Command::new("zstd").args(["-dqc", &packed]).output().ok()?;
-    let there = unpacked.status.success();
-    if !there {
-        eprintln!("skipped: {packed} is not there, or cannot be unpacked");
-    }
-    there.then_some(unpacked.stdout)
-}
+ordo_volumes::freebsds_volumes!(
+    hashes_that_are_computed_are_those_of_freebsds_kernel,
+    ["ufs-little", "ufs-big"].into_iter().for_each(compute_the_hashes_of)
+);
 
-#[test]
-fn hashes_that_are_computed_are_those_of_freebsds_kernel() {
-    for name in ["ufs-little", "ufs-big"] {
-        let Some(bytes) = real(name) else { continue };
-        let scratch = Scratch::new();
-        let image = scratch.path("v.img");
-        std::fs::write(&image, &bytes).unwrap();
-        let g = superblock(&bytes, 65536).geometry();
-        ok(tune("check-hashes=off", &image));
-        is_whole(&image);
-        assert!(hashes(&std::fs::read(&image).unwrap(), &g) != hashes(&bytes, &g));
-        ok(tune("check-hashes=on", &image));
-        is_whole(&image);
-        let after = std::fs::read(&image).unwrap();
-        assert!(hashes(&after, &g) == hashes(&bytes, &g), "{name}");
-        // Only superblocks changed, and hashes of free inodes.
-        let backups: Vec<usize> = (0..g.ncg).map(|c| g.byte(g.cgsblock(Cgx(c))).0 as usize).chain([65536]).collect();
-        let in_superblock = |at: usize| backups.iter().any(|&backup| (backup..backup + 1376).contains(&at));
-        let differs = (0..bytes.len()).filter(|&at| bytes[at] != after[at] && !in_superblock(at));
-        let of_inodes = |at: usize| {
-            (0..g.ncg).map(Cgx).any(|c| {
-                let first = g.byte(g.cgimin(c)).0 as usize;
-                (first..first + g.ipg as usize * 256).contains(&at) && (244..248).contains(&((at - first) % 256))
-            })
-        };
-        assert_eq!(differs.into_iter().find(|&at| !of_inodes(at)), None, "{name}");
-    }
+fn compute_the_hashes_of(name: &str) {
+    let bytes = ordo_volumes::volume(name);
+    let scratch = Scratch::new();
+    let image = scratch.path("v.img");
+    std::fs::write(&image, &bytes).unwrap();
+    let g = superblock(&bytes, 65536).geometry();
+    ok(tune("check-hashes=off", &image));
+    is_whole(&image);
+    assert!(hashes(&std::fs::read(&image).unwrap(), &g) != hashes(&bytes, &g));
+    ok(tune("check-hashes=on", &image));
+    is_whole(&image);
+    let after = std::fs::read(&image).unwrap();
+    assert!(hashes(&after, &g) == hashes(&bytes, &g), "{name}");
+    // Only superblocks changed, and hashes of free inodes.
+    let backups: Vec<usize> = (0..g.ncg).map(|c| g.byte(g.cgsblock(Cgx(c))).0 as usize).chain([65536]).collect();
+    let in_superblock = |at: usize| backups.iter().any(|&backup| (backup..backup + 1376).contains(&at));
+    let differs = (0..bytes.len()).filter(|&at| bytes[at] != after[at] && !in_superblock(at));
+    let of_inodes = |at: usize| {
+        (0..g.ncg).map(Cgx).any(|c| {
+            let first = g.byte(g.cgimin(c)).0 as usize;
+            (first..first + g.ipg as usize * 256).contains(&at) && (244..248).contains(&((at - first) % 256))
+        })
+    };
+    assert_eq!(differs.into_iter().find(|&at| !of_inodes(at)), None, "{name}");
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Batches: bufs that leave together, in one write that the layout shapes.
 //!
-//! A layout that places early knows the place of a buf before the buf is dirty, and each buf leaves alone
-//! ([`crate::Home::place`]). A log-structured layout knows it only when the buf leaves: it chooses what goes into a
-//! segment, gives addresses in the order of the log, changes the pointers that lead there, and writes a summary before
+//! FFS knows where a buf belongs before the buf is dirty, so each buf is written by itself
+//! ([`crate::Home::place`]). A log-structured layout decides only when bufs leave: it chooses what goes into a segment,
+//! gives addresses in the order of the log, changes the pointers that lead there, and writes a summary before
 //! it all (Seltzer and others 1995, section 2).
 //!
 //! B1. One batch is shaped at a time, and nothing waits between the choice of its bufs and the sending of its bytes.

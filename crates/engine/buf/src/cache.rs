@@ -2,7 +2,7 @@
 
 use crate::buf::{State, Stored};
 use crate::dirty::DirtyBufs;
-use crate::options::{CacheOptions, Syncer};
+use crate::policy::{Policy, Syncer};
 use crate::{Buf, BufRef, Capabilities, Health, Home, Key, Ledger, Role, Scheme, SeesChanges, Ticket, WhileLeaving};
 use ordo_disk::{Block, DiskOff, Kind, Queue, Tag};
 use ordo_ondisk::{Ino, Lbn};
@@ -55,13 +55,17 @@ pub struct CacheStats {
 pub struct Cache {
     pub(crate) rt: Rt,
     pub(crate) queue: Queue,
-    pub(crate) options: CacheOptions,
+    /// Bytes of all bufs together.
+    pub(crate) bytes: usize,
+    /// Limit of dirty bytes.
+    pub(crate) dirty_bytes: usize,
+    pub(crate) policy: Policy,
     pub(crate) inner: RefCell<Inner>,
     pub(crate) stats: Cell<CacheStats>,
     pub(crate) undurable_bytes: Cell<usize>,
     /// Images that the device has not completed yet.
     pub(crate) on_their_way: Cell<usize>,
-    /// Bytes of copies in flight ([`CacheOptions::spare`]).
+    /// Bytes of copies in flight ([`Policy::spare`]).
     pub(crate) copied: Cell<usize>,
     /// Held by the call that waits for room for copies.
     pub(crate) turn: ordo_rt::sync::Mutex<()>,
@@ -115,7 +119,7 @@ pub(crate) struct Inner {
 }
 
 impl Inner {
-    /// The bufs that a system counts ([`crate::BufCounts`]).
+    /// The bufs that count ([`crate::BufCounts`]).
     pub(crate) fn counted(&self) -> usize {
         self.bufs.len() - self.free.len() - self.dinodes
     }
@@ -135,15 +139,18 @@ impl Inner {
 }
 
 impl Cache {
-    /// An empty cache in front of `queue`. A scheme and a layout must be attached before the first change.
-    pub fn new(rt: Rt, queue: Queue, health: Health, options: CacheOptions) -> Rc<Cache> {
+    /// An empty cache of `bytes` bytes in front of `queue`. A scheme and a layout must be attached before the first
+    /// change.
+    pub fn new(rt: Rt, queue: Queue, health: Health, bytes: usize, policy: Policy) -> Rc<Cache> {
         let lost = queue.info().times_only.then(RefCell::default);
-        let only_contents = options.counts.is_some_and(|counts| counts.habits.of_log());
+        let only_contents = policy.counts.is_some_and(|counts| counts.segments);
         let inner = Inner { dirty: DirtyBufs::new(only_contents), ..Inner::default() };
         Rc::new(Cache {
             rt,
             queue,
-            options,
+            bytes,
+            dirty_bytes: policy.dirty.unwrap_or(bytes / 2),
+            policy,
             inner: RefCell::new(inner),
             stats: Cell::default(),
             undurable_bytes: Cell::new(0),
@@ -218,7 +225,7 @@ impl Cache {
 
     /// The age before which a change is sent to the disk, where that is promised ([`Syncer::Within`]).
     pub fn promised_age(&self) -> Option<Duration> {
-        match self.options.syncer {
+        match self.policy.syncer {
             Syncer::Within(age) => Some(age),
             Syncer::Age(_) | Syncer::Sweep(_) => None,
         }
@@ -389,7 +396,13 @@ impl Cache {
 
     /// The most bytes of all bufs together.
     pub fn bytes(&self) -> usize {
-        self.options.bytes
+        self.bytes
+    }
+
+    /// How the engine uses memory and disk, for layout and calls.
+    #[inline]
+    pub fn policy(&self) -> &Policy {
+        &self.policy
     }
 
     // Changing.

@@ -56,7 +56,7 @@ impl Cache {
         if self.writing_back.get() {
             Box::pin(self.segments_written(op)).await;
         }
-        if let Some(spare) = self.options.spare {
+        if let Some(spare) = self.policy.spare {
             Box::pin(self.room_for_copies(spare)).await;
         }
         // Last: from here on the scheme may count the call as running, and hold back writes until it ends.

@@ -2,8 +2,8 @@
 //! ([`WhileLeaving::Copy`]); if no call waits for writes, there can be thousands of copies.
 //!
 //! The limit of dirty and in-flight bytes bounds them. A machine whose memory is full has less for them: the reserve
-//! ([`CacheOptions::spare`](crate::CacheOptions::spare)) plus the memory that the cache has released since files were
-//! removed. There a call waits for room before it begins, while it holds nothing that another call could wait for.
+//! ([`Policy::spare`](crate::Policy::spare)) plus the memory that the cache has released since files were removed. There
+//! a call waits for room before it begins, while it holds nothing that another call could wait for.
 
 use crate::{BufRef, Cache, WhileLeaving};
 use ordo_disk::Written;
@@ -13,7 +13,7 @@ impl Cache {
     /// Counts an image that was sent in its order and that no call waits for: it is a copy until the device has
     /// completed it.
     pub(crate) fn copy_sent(self: &Rc<Self>, buf: &BufRef, written: Written) {
-        if self.options.spare.is_none() || self.capabilities().while_leaving == WhileLeaving::Lock {
+        if self.policy.spare.is_none() || self.capabilities().while_leaving == WhileLeaving::Lock {
             return;
         }
         let (cache, len) = (self.clone(), buf.len());

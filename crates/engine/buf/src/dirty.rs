@@ -40,7 +40,7 @@ impl DirtyBufs {
         self.bytes
     }
 
-    /// How many of those that a system counts ([`crate::BufCounts`]).
+    /// How many of those that count ([`crate::BufCounts`]).
     pub(crate) fn bufs(&self) -> usize {
         self.bufs - self.uncounted
     }

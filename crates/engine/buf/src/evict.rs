@@ -14,16 +14,16 @@ use std::time::Duration;
 /// again.
 const TRIES: u32 = 3;
 
-/// How often, and for how long each time, background writing waits for bufs that cannot leave yet, on a system that
-/// counts bufs: a tenth of a second together. (FreeBSD's daemon of 4.x sleeps half a second when it finds none.)
+/// How often, and for how long each time, background writing waits for bufs that cannot leave yet, where bufs are
+/// counted: a tenth of a second together.
 const NAPS: u32 = 10;
 const NAP: Duration = Duration::from_millis(10);
 
 impl Cache {
     /// Whether a buf of `len` bytes more fits. Evicts clean bufs if needed.
     pub(crate) fn has_room(&self, len: usize) -> bool {
-        let counts = self.options.counts;
-        let (limit, most) = (self.options.bytes, counts.map_or(usize::MAX, |counts| counts.most));
+        let counts = self.policy.counts;
+        let (limit, most) = (self.bytes, counts.map_or(usize::MAX, |counts| counts.most));
         let fits = |inner: &Inner| inner.bytes + len <= limit && inner.counted() < most;
         let many_dinodes = |inner: &Inner| counts.is_some_and(|counts| inner.dinodes > counts.dinodes);
         if fits(&self.inner.borrow()) && !many_dinodes(&self.inner.borrow()) {
@@ -31,7 +31,7 @@ impl Cache {
         }
         let mut inner = self.inner.borrow_mut();
         let count = inner.bufs.len();
-        let contents_first = counts.is_some_and(|counts| counts.habits.contents_go_first());
+        let contents_first = counts.is_some_and(|counts| counts.contents_first);
         let rounds = if contents_first { 4 } else { 2 };
         let mut looked_at = 0;
         while looked_at < rounds * count {
@@ -69,11 +69,11 @@ impl Cache {
             if self.has_room(len) {
                 return Ok(());
             }
-            let oldest = self.inner.borrow_mut().dirty.take_older(self.rt.now(), Duration::ZERO, self.options.batch);
+            let oldest = self.inner.borrow_mut().dirty.take_older(self.rt.now(), Duration::ZERO, self.policy.batch);
             if oldest.is_empty() && self.undurable_bytes.get() == 0 {
                 return Ok(());
             }
-            let sent = self.write_choosing(oldest, self.options.batch);
+            let sent = self.write_choosing(oldest, self.policy.batch);
             if sent.iter().any(|buf| self.is_unplaced(buf)) {
                 // A batch that needs nothing from the disk is sent now.
                 self.rt.yield_now().await;
@@ -99,8 +99,8 @@ impl Cache {
     #[inline]
     pub(crate) fn is_over_dirty(&self) -> bool {
         let inner = self.inner.borrow();
-        inner.dirty.bytes() + self.undurable_bytes.get() > self.options.dirty_bytes
-            || self.options.counts.is_some_and(|bufs| inner.dirty.bufs() > bufs.most_dirty())
+        inner.dirty.bytes() + self.undurable_bytes.get() > self.dirty_bytes
+            || self.policy.counts.is_some_and(|bufs| inner.dirty.bufs() > bufs.most_dirty)
     }
 
     /// Enough is dirty to start writing in the background. Without that, callers would later block all at once.
@@ -109,7 +109,7 @@ impl Cache {
         if self.writing_back.get() {
             return false;
         }
-        match self.options.counts {
+        match self.policy.counts {
             Some(bufs) => self.inner.borrow().dirty.bufs() > bufs.high,
             None => self.is_over_a_quarter(),
         }
@@ -117,18 +117,18 @@ impl Cache {
 
     /// Bufs to write in the background before it may end.
     fn to_write_back(&self) -> usize {
-        match self.options.counts {
+        match self.policy.counts {
             Some(bufs) => match &self.inner.borrow().dirty {
-                dirty if dirty.bufs() > bufs.low => (dirty.all_bufs() - bufs.low).min(self.options.batch),
+                dirty if dirty.bufs() > bufs.low => (dirty.all_bufs() - bufs.low).min(self.policy.batch),
                 _ => 0,
             },
-            None if self.is_over_a_quarter() => self.options.batch,
+            None if self.is_over_a_quarter() => self.policy.batch,
             None => 0,
         }
     }
 
     fn is_over_a_quarter(&self) -> bool {
-        self.inner.borrow().dirty.bytes() > self.options.dirty_bytes / 4
+        self.inner.borrow().dirty.bytes() > self.dirty_bytes / 4
     }
 
     /// Starts to write the oldest dirty bufs in the background, until the dirty bytes are below a quarter of the limit,
@@ -153,10 +153,9 @@ impl Cache {
                 cache.writes_names.set(3 * dinodes >= oldest.len());
                 let sent = cache.send_and_forget_errors(oldest).await;
                 let some = sent.iter().any(|buf| buf.leaving.get());
-                if cache.options.counts.is_some_and(|bufs| !bufs.habits.of_log()) {
-                    // FreeBSD's daemon counts what is dirty, and not what is in flight: it starts writes and ends.
-                    // (That of later 4.x also bounds what is in flight.)
-                    // If some cannot start, it sleeps, and the next call does not try the same bufs again at once.
+                if cache.policy.counts.is_some_and(|bufs| !bufs.segments) {
+                    // What is dirty counts, and not what is in flight: writes are started, and that is the end. If some
+                    // cannot start, it sleeps, and the next call does not try the same bufs again at once.
                     let mut naps = 0;
                     while naps < NAPS && sent.iter().any(|buf| buf.is_dirty() && !buf.leaving.get()) {
                         cache.rt.sleep(NAP).await;
@@ -216,7 +215,7 @@ impl Cache {
 
     /// Where a log counts bufs, a call on names waits while segments of as many files as blocks are written.
     pub(crate) async fn segments_written(&self, op: Op) {
-        if self.options.counts.is_some_and(|bufs| bufs.habits.of_log()) && op.kind.is_on_names() {
+        if self.policy.counts.is_some_and(|bufs| bufs.segments) && op.kind.is_on_names() {
             while self.writing_back.get() && self.writes_names.get() {
                 self.progress.notified().await;
             }
@@ -226,7 +225,7 @@ impl Cache {
     /// Sends these bufs, or what they depend on. A failure is recorded with its file and in the volume's health; the
     /// caller that makes room does not get it.
     async fn send_and_forget_errors(self: &Rc<Self>, bufs: Vec<crate::BufRef>) -> Vec<crate::BufRef> {
-        let sent = self.write_choosing(bufs, self.options.batch);
+        let sent = self.write_choosing(bufs, self.policy.batch);
         let unplaced: Vec<_> = sent.iter().filter(|buf| self.is_unplaced(buf)).cloned().collect();
         if !unplaced.is_empty() {
             // A failure stays with the bufs, which are dirty still.

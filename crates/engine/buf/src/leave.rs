@@ -431,7 +431,7 @@ impl Cache {
 
     /// Starts a flush once so many bytes are completed but not durable that writers would soon wait for a flush.
     fn flush_soon(self: &Rc<Self>) {
-        if self.undurable_bytes.get() > self.options.dirty_bytes / 2 && !self.flushing.replace(true) {
+        if self.undurable_bytes.get() > self.dirty_bytes / 2 && !self.flushing.replace(true) {
             let cache = self.clone();
             self.rt.spawn(async move {
                 // Every write that this flush covers gets its failure.

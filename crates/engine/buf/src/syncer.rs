@@ -1,8 +1,8 @@
 //! The syncer: once a second it writes what has been dirty for too long.
 //!
 //! Each second it takes only the bufs that have expired, so that a burst of changes is written as it came, spread over
-//! time, instead of all at once every thirty seconds (Ganger and Patt 1994, section 2, on the syncer of SVR4). SVR4's
-//! syncer swept the cache by place, not by age; it is available for the laboratory ([`Syncer::Sweep`]).
+//! time, instead of all at once (Ganger and Patt 1994, section 2). A policy may sweep the cache by place instead of by
+//! age ([`Syncer::Sweep`]).
 //!
 //! Y1. Under [`Syncer::Within`] a change is written before it is older than that, and its dependents follow soon: a
 //!     sweep continues, stage by stage, while expired bufs wait for what this sweep has written. Otherwise a name,
@@ -36,20 +36,20 @@ impl Cache {
     async fn sweep(self: &Rc<Self>) {
         let now = self.rt.now();
         self.scheme().clone().tick(self, now);
-        let old = match self.options.syncer {
+        let old = match self.policy.syncer {
             Syncer::Within(age) => return self.write_due(age).await,
             Syncer::Age(age) => self.inner.borrow_mut().dirty.take_older(now, age, SWEEP),
             Syncer::Sweep(period) => self.swept(period),
         };
         // These bufs can depend on everything that is dirty; without a limit, readers would wait behind it.
-        let most = old.len() + self.options.batch;
+        let most = old.len() + self.policy.batch;
         let sent = self.write_choosing(old, most);
         if self.capabilities().wants_flush() && (!sent.is_empty() || self.undurable_bytes.get() > 0) {
             self.complete(&sent).await;
             let _ = self.flush().await;
         }
         // Images that the device has completed, but that are not durable, pin their bufs: a flush releases them.
-        if self.undurable_bytes.get() > self.options.bytes / 4 && self.health().sound().is_ok() {
+        if self.undurable_bytes.get() > self.bytes / 4 && self.health().sound().is_ok() {
             // A failed flush has marked every buf dirty again, and the volume read-only: there is nothing more to
             // report.
             let _ = self.flush().await;
@@ -61,7 +61,7 @@ impl Cache {
         for _ in 0..STAGES {
             let due = self.inner.borrow_mut().dirty.take_older(self.rt.now(), age.saturating_sub(PERIOD), SWEEP);
             let is_last = due.is_empty();
-            let most = due.len() + self.options.batch;
+            let most = due.len() + self.policy.batch;
             let chosen = self.choose(due, most);
             let (blocked, unplaced) = self.begin_to_write(&chosen);
             for first in blocked {

@@ -2,8 +2,8 @@
 //!
 //! wrapper-1. Every method of [`Scheme`] is in the table below. One that is missing would get the trait's default in a
 //!     wrapper, and the scheme behind it would not learn of the event: a wrapped scheme would then behave unlike a bare
-//!     one. Capabilities are handed on whole (capability-3): a wrapper that has its own of a kind puts it in place of
-//!     the one behind it.
+//!     one. A wrapper hands on the inner scheme's capabilities, each as a whole (capability-3). Where the wrapper has
+//!     one of the same kind, it offers its own instead.
 
 use crate::{Answer, BufRef, Cache, Capabilities, ImageNo, Landing, Leave, Must, Op, Promises, Scheme, Step};
 use ordo_ondisk::Ino;

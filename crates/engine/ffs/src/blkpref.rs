@@ -5,8 +5,8 @@
 //! the small files in it (McKusick and others 1984, section 3.3). Directories and indirect blocks go to the zone at the
 //! start of a group's data that newer volumes reserve for them, so that a check reads fewer tracks.
 //!
-//! 4.4BSD moves to a group with room already behind the twelve direct blocks, with the indirect block
-//! ([`crate::mount::Opening`], for the laboratory; Seltzer and others 1995, section 3.2).
+//! A policy may have it move to a group with room already behind the twelve direct blocks, with the indirect block
+//! ([`ordo_buf::Policy::far_behind_direct`]).
 
 use crate::Ffs;
 use ordo_ondisk::{Cgx, FragNo, Ino};
@@ -34,7 +34,7 @@ impl Ffs {
         let home = g.ino_to_cg(place.ino);
         let behind_indirect = place.first_indirect.plus(g.frag);
         if place.lbn == 12
-            && !self.far_behind_direct
+            && !self.cache.policy().far_behind_direct
             && place.first_indirect >= g.cgdata(home)
             && g.dtog(place.first_indirect) == home
         {
@@ -50,7 +50,7 @@ impl Ffs {
         if place.directory {
             return g.cgdmin(home);
         }
-        if place.lbn < if self.far_behind_direct { 12 } else { 12 + u64::from(g.nindir) } {
+        if place.lbn < if self.cache.policy().far_behind_direct { 12 } else { 12 + u64::from(g.nindir) } {
             return g.cgdata(home);
         }
         let first = if before.is_hole() {
@@ -64,7 +64,7 @@ impl Ffs {
 
     /// For an indirect block on the way to block `lbn`.
     pub(crate) fn indirect_pref(&self, ino: Ino, lbn: u64, last_direct: FragNo) -> FragNo {
-        if self.far_behind_direct {
+        if self.cache.policy().far_behind_direct {
             let home = u64::from(self.g.ino_to_cg(ino).0);
             return self.spacious_group(((home + lbn / u64::from(self.g.maxbpg)) % u64::from(self.g.ncg)) as u32);
         }
@@ -109,6 +109,7 @@ impl Ffs {
 mod tests {
     use super::*;
     use crate::tests::testing::Bench;
+    use ordo_buf::Policy;
 
     fn place<'a>(lbn: u64, index: u32, pointers: Pointers<'a>) -> ToPlace<'a> {
         ToPlace { ino: Ino(5), directory: false, lbn, index, pointers, first_indirect: FragNo::HOLE }
@@ -155,15 +156,15 @@ mod tests {
     }
 
     #[test]
-    fn on_a_system_of_1995_a_file_leaves_its_group_behind_the_direct_blocks() {
-        let mut bench = Bench::ufs2();
+    fn a_file_leaves_its_group_behind_the_direct_blocks_where_the_policy_says_so() {
+        let far = |far_behind_direct| Bench::ufs2_with(Policy { far_behind_direct, ..Policy::default() });
+        let (near, bench) = (far(false), far(true));
         let none = |_| FragNo::HOLE;
         let groups = |ffs: &crate::Ffs| {
             let g = &ffs.g;
             [ffs.blkpref(&place(12, 0, &none)), ffs.indirect_pref(Ino(5), 12, g.cgdata(Cgx(0)))].map(|at| g.dtog(at))
         };
-        assert_eq!(groups(&bench.ffs), [Cgx(0); 2]);
-        bench.ffs.far_behind_direct = true;
+        assert_eq!(groups(&near.ffs), [Cgx(0); 2]);
         // The first group holds the root, so it has less room than the average.
         assert_eq!(groups(&bench.ffs), [Cgx(1); 2]);
         assert_eq!(bench.ffs.blkpref(&place(0, 0, &none)), bench.ffs.g.cgdata(Cgx(0)));

@@ -3,24 +3,13 @@
 //! There are two policies; the system that made the volume decides. Since 2001 a directory stays near its parent as
 //! long as there is room for its files, and only directories in the root are spread at random. Since 2023 FreeBSD keeps
 //! each directory's depth in its inode, and places the children of one directory at 1/2, 1/4, 3/4, 1/8, ... of a range
-//! of groups around it that halves with every level: siblings lie far apart and families together. The laboratory's old
-//! systems have the policy before 2001 ([`Spread::Evenly`]).
+//! of groups around it that halves with every level: siblings lie far apart and families together. What all systems did
+//! before 2001 (McKusick and others, *A Fast File System for UNIX*, 1984, section 3.3) is [`Spread::Evenly`].
 
 use crate::Ffs;
+use ordo_buf::Spread;
 use ordo_ondisk::{Cgx, Dialect, Ino};
 use ordo_ufs::Inode;
-
-/// How directories are spread over the groups.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Spread {
-    /// As the system would that made the volume.
-    #[default]
-    OfVolume,
-    /// Each directory, wherever its parent is, goes to the first of the groups with the fewest directories, among those
-    /// with no less than the average of free inodes: all systems before 2001 (McKusick and others, *A Fast File System
-    /// for UNIX*, 1984, section 3.3).
-    Evenly,
-}
 
 /// What a group must offer for a new directory.
 struct Wants {
@@ -41,7 +30,7 @@ impl Ffs {
         let total = self.summary.total();
         let (ncg, ipg) = (i64::from(self.g.ncg), i64::from(self.g.ipg));
         let (avgifree, avgbfree, avgndir) = (total.nifree / ncg, total.nbfree / ncg, total.ndir / ncg);
-        if self.spread == Spread::Evenly {
+        if self.cache.policy().spread == Spread::Evenly {
             return self.emptiest_group(avgifree, 0);
         }
         let (start, maxndir) = if self.has_depths() {
@@ -92,7 +81,7 @@ impl Ffs {
     /// A group with at least so many free inodes and blocks and the fewest directories; the search starts at a random
     /// group if random choices are allowed.
     fn emptiest_group(&self, minifree: i64, minbfree: i64) -> Cgx {
-        let start = match self.spread {
+        let start = match self.cache.policy().spread {
             Spread::OfVolume => Cgx(self.rng.borrow_mut().below(self.g.ncg.into()) as u32),
             Spread::Evenly => Cgx(0),
         };
@@ -129,6 +118,7 @@ fn family_offset(here: u32, ncg: u32, depth: u32, nth: u32) -> u32 {
 mod tests {
     use super::*;
     use crate::tests::testing::Bench;
+    use ordo_buf::Policy;
     use ordo_vfs::Kind;
 
     #[test]
@@ -180,8 +170,7 @@ mod tests {
     #[test]
     fn every_directory_is_spread_where_all_are_to_be_spread_evenly() {
         let places = |spread| {
-            let mut bench = Bench::ufs1();
-            bench.ffs.spread = spread;
+            let bench = Bench::ufs1_with(Policy { spread, ..Policy::default() });
             let parent = bench.create(Kind::Directory);
             let take = |_| {
                 let c = bench.ffs.dirpref(&parent);

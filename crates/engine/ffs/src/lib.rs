@@ -37,7 +37,6 @@ mod tests;
 mod truncate;
 mod undo;
 
-pub use dirpref::Spread;
 pub use leaks::{Extent, Piece, UsedInodes};
 pub use mount::{MountError, Opening, is_whole, may_write};
 pub use newfs::{NewfsError, newfs};
@@ -63,8 +62,6 @@ pub struct Ffs {
     checked: group::Checked,
     memory: alloc::Memory,
     rng: RefCell<ordo_rt::Rng>,
-    spread: Spread,
-    far_behind_direct: bool,
     /// The room for what snapshots need.
     copies: Option<Copies>,
     /// Calls that run now, if there are snapshots.

@@ -46,12 +46,6 @@ pub struct Opening {
     pub stamp: Option<i64>,
     /// The scheme that keeps it from now on, and where its log is.
     pub keeper: Keeper,
-    /// How new directories are spread.
-    pub spread: crate::Spread,
-    /// The blocks behind the direct ones, and the indirect block, begin in another group with room (4.4BSD).
-    pub far_behind_direct: bool,
-    /// Blocks of a file in one group, before it goes on in another. `None`: as the volume says (`maxbpg`).
-    pub section: Option<u32>,
 }
 
 /// Why a volume cannot be mounted, or not for writing.
@@ -173,7 +167,7 @@ impl Ffs {
     ) -> std::result::Result<Ffs, MountError> {
         let sb = found.superblock;
         let mut g = sb.geometry();
-        g.maxbpg = opening.section.unwrap_or(g.maxbpg).max(1);
+        g.maxbpg = cache.policy().section.unwrap_or(g.maxbpg).max(1);
         let g = Rc::new(g);
         let (info, writable) = (cache.queue().info().clone(), !cache.health().is_read_only());
         if g.fsize < info.sector {
@@ -198,10 +192,8 @@ impl Ffs {
             checked: Checked::default(),
             memory: Memory { optim: Cell::new(optim), cgrotor: Cell::new(cgrotor) },
             rng: RefCell::new(cache.rt().rng()),
-            spread: opening.spread,
             copies: opening.snapshots.clone(),
             running: Cell::new(0),
-            far_behind_direct: opening.far_behind_direct,
             preparing: ordo_rt::sync::Mutex::new(()),
             extattr,
             at_rest: Cell::new(AtRest { clean: false, softdep: false }),

@@ -16,8 +16,8 @@
 //! R7. Version 1 has no serial numbers but those of our seals: what another system wrote behind its checkpoint is lost,
 //!     as it is for that system itself.
 //! R8. No inode is further beyond the map of the checkpoint than `Geometry::inodes_ahead`: a damaged number must not
-//!     make the map as long as the volume. Before calls get that far there is a checkpoint; inodes that were freed
-//!     before they were ever written are not in the log, but count in the map.
+//!     make the map as long as the volume. A mount makes a checkpoint before calls get that far. It counts inodes by
+//!     the map, as some that were freed before they were ever written are not in the log.
 
 use crate::Lfs;
 use crate::ifile::Ifile;

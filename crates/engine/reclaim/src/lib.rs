@@ -19,8 +19,8 @@
 //!     ([`ordo_ufs::Access::call_alone`]). Within such a call a count is ahead of its names (engine-ufs-1), and
 //!     would be lowered below them.
 //! R4. A count is lowered, never raised; the surplus are names that the crash lost. Soft updates never leaves a count
-//!     that is too low, a name that leads nowhere, or a wild pointer. If the scan finds one, it stops, frees nothing
-//!     more, and the volume needs fsck. It looks for them before it frees anything.
+//!     that is too low, a name that leads nowhere, or a wild pointer. The scan looks for these before it frees
+//!     anything. If it finds one, it stops, and the volume needs fsck.
 //! R5. Directories without names are freed first, each durably before what it names. Otherwise the next crash could
 //!     find a directory in which an entry names an inode that another file owns by then.
 //! R6. Each step is bounded, and calls may run between two steps. An unmount stops the scan after its current step. The

@@ -136,7 +136,7 @@ impl<L: Layout> Ufs<L> {
     /// The file was read: updates the time of last access if the options require it.
     pub(crate) async fn accessed(&self, inode: &Inode) -> Result<()> {
         const DAY: i64 = 86_400;
-        if self.options.atime == Atime::Never || self.cache().health().is_read_only() {
+        if self.atime == Atime::Never || self.cache().health().is_read_only() {
             return Ok(());
         }
         let now = self.now();

@@ -4,7 +4,7 @@ use crate::observer::Observed;
 use crate::table::Table;
 use crate::worker::Attached;
 use crate::{Inode, Layout};
-use ordo_buf::{BufRef, Cache, CallKind, Fields, Op, Step};
+use ordo_buf::{BufRef, Cache, CallKind, Fields, Op, Policy, Step};
 use ordo_ondisk::Ino;
 use ordo_rt::sync::Mutex;
 use ordo_vfs::{Error, NodeId, Refusal, Result, Stamp};
@@ -22,42 +22,13 @@ pub enum Atime {
     Never,
 }
 
-/// Options of the user.
-#[derive(Debug, Clone, Copy)]
-pub struct Options {
-    /// When reading updates the time of last access.
-    pub atime: Atime,
-    /// How many bytes are read ahead for a sequential reader.
-    pub read_ahead: u64,
-    /// Bytes that a sequential writer fills before they are written, unless the volume says more (`maxcontig`). Zero:
-    /// the syncer writes contents like everything else.
-    pub cluster: u32,
-    /// A cluster is moved to contiguous places before it is written for the first time (`doreallocblks`).
-    pub reallocates: bool,
-    /// Clusters as 4.4BSD makes them (`cluster_write`, `cluster_read`): a writer that goes on elsewhere, in its file or
-    /// on the disk, has what it filled before written at once, and the first block of a file is read alone.
-    pub clusters_of_files: bool,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Options {
-            atime: Atime::default(),
-            read_ahead: 4 << 20,
-            cluster: 128 << 10,
-            reallocates: true,
-            clusters_of_files: false,
-        }
-    }
-}
-
 /// A Berkeley file system with layout `L`.
 pub struct Ufs<L> {
     pub(crate) layout: L,
     pub(crate) table: Table,
     /// Held while a name moves between directories, so that no other move changes the tree meanwhile (ufs-3).
     pub(crate) moves: Mutex<()>,
-    pub(crate) options: Options,
+    pub(crate) atime: Atime,
     /// Files without names whose last user has gone.
     pub(crate) orphans: RefCell<VecDeque<Ino>>,
     /// What frees files and redeems tickets at this moment.
@@ -70,10 +41,10 @@ pub struct Ufs<L> {
 
 impl<L: Layout> Ufs<L> {
     /// On a mounted layout.
-    pub fn new(layout: L, options: Options) -> Ufs<L> {
+    pub fn new(layout: L, atime: Atime) -> Ufs<L> {
         let (table, orphans, observed) = (Table::default(), RefCell::default(), Observed::default());
         let (freeing, worker) = (Default::default(), OnceCell::new());
-        Ufs { layout, table, moves: Mutex::new(()), options, orphans, freeing, observed, worker }
+        Ufs { layout, table, moves: Mutex::new(()), atime, orphans, freeing, observed, worker }
     }
 
     /// The layout.
@@ -83,6 +54,10 @@ impl<L: Layout> Ufs<L> {
 
     pub(crate) fn cache(&self) -> &Rc<Cache> {
         self.layout.cache()
+    }
+
+    pub(crate) fn policy(&self) -> &Policy {
+        self.cache().policy()
     }
 
     /// The wall clock, as a dinode can hold it.

@@ -4,10 +4,10 @@
 //!     stores it ([`crate::Layout::store`]) before the next step. So an inode can be dropped from memory at any time.
 //! I2. `nlink` of the dinode is what the scheme knows; [`Inode::links_seen`] is what callers see. They differ while
 //!     removals are deferred (soft updates): the names are gone, the counts go down later.
-//! I3. What is known of the last change beyond times begins with the first fsync of the contents only: what the inode's
-//!     block held before that counts as news, and so does everything after the block was read again. Otherwise such an
-//!     fsync would leave a size or a pointer behind that no other fsync has made durable.
-//!     A call may have changed the dinode and wait for its block: what it stores after that is news, too.
+//! I3. fdatasync leaves out a dinode of which only times have changed. The inode records other changes from its first
+//!     fdatasync on: what its block held before that counts as changed, and so does everything after the block was read
+//!     again. Otherwise fdatasync would leave behind a size or a pointer that no other fsync has made durable.
+//!     A call may have changed the dinode and wait for its block: what it stores after that is a change, too.
 //! I4. An fsync that has succeeded made that change durable if there was no later one while it ran. Under a journal the
 //!     inode's block is written long after, so its landing alone would have each fsync force the log again.
 

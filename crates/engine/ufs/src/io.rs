@@ -68,8 +68,8 @@ impl<L: Layout> Ufs<L> {
         let shape = self.layout.shape();
         let (expected, ahead) = inode.read_cursor.get();
         let sequential = first == expected || first + 1 == expected;
-        let window = self.options.read_ahead / u64::from(shape.bsize());
-        if self.options.clusters_of_files && first == 0 && last > 0 && expected == 0 {
+        let window = self.policy().read_ahead / u64::from(shape.bsize());
+        if self.policy().clusters_of_files && first == 0 && last > 0 && expected == 0 {
             self.layout.block(inode, Lbn(0)).await?;
         }
         if !sequential {
@@ -165,7 +165,7 @@ impl<L: Layout> Ufs<L> {
                 Err(error) => return (done, Err(error)),
             }
             if from + take == bsize {
-                match self.options.clusters_of_files {
+                match self.policy().clusters_of_files {
                     true => self.block_full(op, inode, lbn).await,
                     false => self.cluster_full(op, inode, lbn).await,
                 }
@@ -174,11 +174,11 @@ impl<L: Layout> Ufs<L> {
         (done, Ok(()))
     }
 
-    /// A writer has filled a block, on a system that writes clusters as 4.4BSD does (`cluster_write`): up to
-    /// `maxcontig` blocks that follow each other in the file and on the disk. A block that does not follow has those
-    /// before it written; on the disk only where clusters are not reallocated, which brings the blocks together.
+    /// A writer has filled a block, where clusters are of files (`cluster_write`): a cluster has up to `maxcontig`
+    /// blocks that follow each other in the file and on the disk. A block that does not follow has those before it
+    /// written; on the disk only where clusters are not reallocated, which brings the blocks together.
     async fn block_full(&self, op: Op, inode: &Inode, lbn: u64) {
-        if self.options.cluster == 0 {
+        if self.policy().cluster == 0 {
             return;
         }
         let shape = self.layout.shape();
@@ -188,14 +188,14 @@ impl<L: Layout> Ufs<L> {
             (Some(before), Some(here)) => before.0 + u64::from(shape.bsize()) == here.0,
             _ => true,
         };
-        if lbn != next || first < next && !self.options.reallocates && !follows() {
+        if lbn != next || first < next && !self.policy().reallocates && !follows() {
             self.write_cluster(op, inode, first, next).await;
             inode.write_cursor.set((lbn, lbn + 1));
         } else {
             inode.write_cursor.set((first, next + 1));
         }
         let (first, next) = inode.write_cursor.get();
-        if next - first >= u64::from(shape.maxcontig.max(self.options.cluster / shape.bsize())) {
+        if next - first >= u64::from(shape.maxcontig.max(self.policy().cluster / shape.bsize())) {
             inode.write_cursor.set((next, next));
             self.write_cluster(op, inode, first, next).await;
         }
@@ -203,10 +203,10 @@ impl<L: Layout> Ufs<L> {
 
     async fn write_cluster(&self, op: Op, inode: &Inode, first: u64, next: u64) {
         let (from, to) = (Lbn(first as i64), Lbn(next as i64));
-        if self.options.reallocates {
+        if self.policy().reallocates {
             self.layout.gather_cluster(op, inode, from, to).await;
         }
-        match self.options.clusters_of_files {
+        match self.policy().clusters_of_files {
             true => self.cache().write_as_one(&self.cache().dirty_run(inode.ino(), from, to)),
             false => self.cache().write_soon(&self.cache().dirty_run(inode.ino(), from, to)),
         }
@@ -215,8 +215,8 @@ impl<L: Layout> Ufs<L> {
     /// A sequential writer has filled a cluster: it is written now, as one request, instead of with the next sweep.
     async fn cluster_full(&self, op: Op, inode: &Inode, lbn: u64) {
         let shape = self.layout.shape();
-        let maxcontig = u64::from(shape.maxcontig.max(self.options.cluster / shape.bsize()).max(1));
-        if self.options.cluster == 0 || !(lbn + 1).is_multiple_of(maxcontig) {
+        let maxcontig = u64::from(shape.maxcontig.max(self.policy().cluster / shape.bsize()).max(1));
+        if self.policy().cluster == 0 || !(lbn + 1).is_multiple_of(maxcontig) {
             return;
         }
         let (from, to) = (Lbn((lbn + 1 - maxcontig) as i64), Lbn(lbn as i64 + 1));

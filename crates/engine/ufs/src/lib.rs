@@ -41,7 +41,7 @@ mod table;
 mod worker;
 mod xattr;
 
-pub use fs::{Atime, Options, Ufs};
+pub use fs::{Atime, Ufs};
 pub use inode::Inode;
 pub use layout::{Fill, Layout, Mapped, NewInode};
 pub use observer::{EntryAt, Observer};

@@ -1,4 +1,4 @@
-//! The space that a walk over one file has met.
+//! Which space a walk over the pointers of one file has already come to.
 //!
 //! O1. No two pointers of a file lead to the same space. A walk that frees, or keeps something for each pointer in
 //!     memory, adds each run before it uses it, and ends as soon as one is there already. Otherwise one block of

@@ -1,8 +1,8 @@
 //! Reading and writing the files of quotas: those in the root directory, and NetBSD's tables.
 //!
 //! F1. Nothing read from a file is trusted: what it takes in memory is bounded, whatever it says.
-//! F2. A file of 32-bit records has no head: it is written only where somebody says that it is one. Anybody's file
-//!     may have its name.
+//! F2. A file of 32-bit records has no head: it is written only where somebody says that it is one. A user's
+//!     file may happen to have the same name.
 //! F3. Quotas begin before the first call, so every change is charged.
 
 use crate::quota::{Kept, Quotas, Write};

@@ -79,12 +79,12 @@ pub(crate) async fn under(
         return Ok(None);
     }
     let wanted = ordo_active::Options {
-        near_head: options.engine.near_head,
+        near_head: options.policy.near_head,
         volatile_cache: options.volatile_cache,
         read_only,
         learning: options.settings.learning,
     };
-    let found = ordo_fsck::active_disk(rt, located.disk.clone(), sb, wanted).await.map_err(OpenError::active)?;
+    let found = ordo_recover::active_disk(rt, located.disk.clone(), sb, wanted).await.map_err(OpenError::active)?;
     let (ino, active) = found.ok_or(OpenError::NoActive(scheme.name()))?;
     let state = active.state();
     if state.is_void {
@@ -105,7 +105,7 @@ pub fn active_at_rest(rt: &Rt, located: &Located) -> Result<Option<(ActiveState,
     let Ok(found) = located.found.ufs() else { return Ok(None) };
     let sb: &Superblock = &found.superblock;
     let options = ordo_active::Options { read_only: true, ..ordo_active::Options::default() };
-    let found = rt.block_on(ordo_fsck::active_disk(rt, located.disk.clone(), sb, options));
+    let found = rt.block_on(ordo_recover::active_disk(rt, located.disk.clone(), sb, options));
     let Some((_, active)) = found.map_err(OpenError::active)? else { return Ok(None) };
     let rest = if sb.is_clean() { Rest::AllClean } else { Rest::Dirty };
     Ok(Some((ActiveState::with(&active, rest), active)))
@@ -129,13 +129,13 @@ pub struct BlockCopies {
 /// The volume is not UFS, or has a log to be replayed; the file is damaged; or the disk fails.
 pub fn copies_of(rt: &Rt, located: &Located, ino: Ino) -> Result<Vec<BlockCopies>, OpenError> {
     let sb = &located.found.ufs()?.superblock;
-    if ordo_fsck::log_is_due(sb).is_some() {
+    if ordo_recover::log_is_due(sb).is_some() {
         // Where the blocks will lie, a replay decides.
         return Err(ordo_ffs::MountError::Dirty.into());
     }
     let active = active_at_rest(rt, located)?.map(|(_, active)| active);
     rt.block_on(async {
-        let shape = ordo_fsck::shape_of_file(rt, located.disk.clone(), sb, ino).await.map_err(OpenError::active)?;
+        let shape = ordo_recover::shape_of_file(rt, located.disk.clone(), sb, ino).await.map_err(OpenError::active)?;
         let mut rows = Vec::new();
         for block in shape.blocks {
             let Some(active) = &active else {
@@ -163,7 +163,8 @@ pub fn scrub(rt: &Rt, located: &Located) -> Result<Scrubbed, OpenError> {
     }
     rt.block_on(async {
         let options = ordo_active::Options::default();
-        let found = ordo_fsck::active_disk(rt, located.disk.clone(), sb, options).await.map_err(OpenError::active)?;
+        let found =
+            ordo_recover::active_disk(rt, located.disk.clone(), sb, options).await.map_err(OpenError::active)?;
         let (_, active) = found.ok_or(OpenError::NoActive("active"))?;
         let done = active.scrub().await?;
         made_durable(&active).await?;

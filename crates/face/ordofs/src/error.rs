@@ -128,19 +128,19 @@ pub enum OpenError {
     NoActive(&'static str),
     /// The active journal of the volume cannot be used.
     #[error("the active journal cannot be used: {0}; make it anew with `ordo tune -o active=off` and `-o active=on`")]
-    Active(Box<ordo_fsck::NotReplayed>),
+    Active(Box<ordo_recover::NotReplayed>),
     /// Volumes of this system have no field that records a log.
     #[error("the scheme {0} keeps a log, but a volume of {1} cannot record where it is; choose another scheme")]
     NoLogThere(&'static str, ordo_ondisk::Dialect),
     /// The journal of the volume cannot be used.
     #[error("the journal cannot be used: {0}; make it anew with `ordo tune -o journal=off` and `-o journal=on`")]
-    Journal(Box<ordo_fsck::NotReplayed>),
+    Journal(Box<ordo_recover::NotReplayed>),
     /// The file in which logs are kept cannot be used.
     #[error(
         "the log of the volume cannot be used: {0}; make it anew with `ordo tune -o log=off` and `-o log=on`, or rename \
         the file .ordofs-log if it is a file of yours"
     )]
-    Log(Box<ordo_fsck::NotReplayed>),
+    Log(Box<ordo_recover::NotReplayed>),
     /// The scheme has no such rule.
     #[error(transparent)]
     NoRule(#[from] ordo_schemes::NoRule),
@@ -158,17 +158,17 @@ impl From<OpenError> for io::Error {
 
 impl OpenError {
     /// The active journal cannot be used.
-    pub(crate) fn active(why: ordo_fsck::NotReplayed) -> OpenError {
+    pub(crate) fn active(why: ordo_recover::NotReplayed) -> OpenError {
         OpenError::Active(Box::new(why))
     }
 
     /// The journal cannot be used.
-    pub(crate) fn journal(why: ordo_fsck::NotReplayed) -> OpenError {
+    pub(crate) fn journal(why: ordo_recover::NotReplayed) -> OpenError {
         OpenError::Journal(Box::new(why))
     }
 
     /// The file of the log cannot be used.
-    pub(crate) fn log(why: ordo_fsck::NotReplayed) -> OpenError {
+    pub(crate) fn log(why: ordo_recover::NotReplayed) -> OpenError {
         OpenError::Log(Box::new(why))
     }
 }

@@ -6,10 +6,10 @@ use ordo_active::Active;
 use ordo_buf::{InStream, KeepsLog, LogFile, LogKind, Scheme};
 use ordo_disk::{DiskOff, KeepsCopies, LogHome, LogStream, Queue};
 use ordo_ffs::{MountError, Opening};
-use ordo_fsck::{NotReplayed, Seen, Waiting};
 use ordo_ondisk::superblock::LogAt;
 use ordo_ondisk::superblock::search::Copy;
 use ordo_ondisk::{Dialect, Endian, Ino, Superblock};
+use ordo_recover::{NotReplayed, Seen, due};
 use ordo_rt::Rt;
 use std::rc::Rc;
 
@@ -22,10 +22,10 @@ pub(crate) async fn replayed(
     notices: &Notices,
 ) -> Result<(Located, Option<NotReplayed>), OpenError> {
     let found = located.found.ufs()?;
-    if found.copy != Copy::Primary || Waiting::of(&found.superblock).is_none() {
+    if found.copy != Copy::Primary || due(&found.superblock).is_none() {
         return Ok((located, None));
     }
-    match ordo_fsck::replay_waiting(rt, located.disk.clone(), located.log.clone()).await {
+    match ordo_recover::replay_waiting(rt, located.disk.clone(), located.log.clone()).await {
         Ok(done) => {
             notices.tell(&Notice::Replayed(done));
             Ok((located_again(located).await?, None))
@@ -46,10 +46,10 @@ pub(crate) async fn as_if_replayed(
     notices: &Notices,
 ) -> Result<(Located, Option<NotReplayed>), OpenError> {
     let found = located.found.ufs()?;
-    if found.copy != Copy::Primary || Waiting::of(&found.superblock).is_none() {
+    if found.copy != Copy::Primary || due(&found.superblock).is_none() {
         return Ok((located, None));
     }
-    match ordo_fsck::see_replayed(rt, located.disk.clone(), located.log.clone()).await {
+    match ordo_recover::see_replayed(rt, located.disk.clone(), located.log.clone()).await {
         Ok(Seen { disk, log }) => {
             notices.tell(&Notice::ReplayedInMemory);
             Ok((located_again(Located { disk, log, ..located }).await?, None))
@@ -104,7 +104,8 @@ pub(crate) async fn place_for_log(
         LogKind::Intents if !sb.features().suj => Err(OpenError::NoJournal(scheme.name())),
         _ if !sb.is_clean() => Ok(None),
         LogKind::Intents => {
-            let session = ordo_fsck::begin_session(rt, located.disk.clone(), sb).await.map_err(OpenError::journal)?;
+            let session =
+                ordo_recover::begin_session(rt, located.disk.clone(), sb).await.map_err(OpenError::journal)?;
             Ok(place(LogAt::Nowhere, session.extents, Some(session.stamp)))
         }
         LogKind::Active => {
@@ -125,7 +126,7 @@ pub(crate) async fn place_for_log(
                 }
                 None => {}
             }
-            let found = ordo_fsck::place_of_log(rt, located.disk.clone(), sb).await.map_err(OpenError::log)?;
+            let found = ordo_recover::place_of_log(rt, located.disk.clone(), sb).await.map_err(OpenError::log)?;
             let found = found.ok_or(OpenError::NoLog(scheme.name()))?;
             Ok(place(LogAt::File(found.ino), found.extents, None))
         }

@@ -127,7 +127,7 @@ pub use make::{NewLog, NewVolume, cleared, refuse_existing};
 pub use mounted::{LOG_SCHEME, LeaksPhase, LeaksProgress, LogSegments, LogState, Mounted, without_rules};
 pub use notice::{Notice, Notices, Weight};
 pub use option_words::{option_list, parse_size, split_options};
-pub use options::{COMMIT, DEFAULT_SCHEME, Engine, Limits, MountOptions, QuotaLimits, default_scheme};
+pub use options::{COMMIT, DEFAULT_SCHEME, Limits, MountOptions, QuotaLimits, default_scheme};
 pub use ordo_ufs::Quotas;
 pub use placement::{Class, Part, Placement, Tenth};
 pub use rescue::{Damaged, Described, open_damaged};
@@ -139,10 +139,9 @@ pub use tune::{Acls, JournalChange, MmpChange, TuneError, Tuned, Tuning, VolumeI
 pub use unread::UnreadLog;
 
 pub use ordo_active::Scrubbed;
-pub use ordo_buf::{BufCounts, CrashLeaves, Durable, Habits, LogKind, Promises, Syncer};
+pub use ordo_buf::{BufCounts, CrashLeaves, Durable, LogKind, Policy, Promises, Spread, Syncer};
 pub use ordo_disk as disk;
 pub use ordo_ffs as ffs;
-pub use ordo_ffs::Spread;
 pub use ordo_lfs as lfs;
 #[cfg(feature = "nats")]
 pub use ordo_nats as nats;

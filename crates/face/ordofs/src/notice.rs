@@ -32,7 +32,7 @@ pub enum Notice {
     /// The volume may have a writer: this one waits before it claims it.
     WaitsForWriter(ordo_disk::fence::Waiting),
     /// The log that a crash had left was replayed.
-    Replayed(ordo_fsck::Replayed),
+    Replayed(ordo_recover::Replayed),
     /// The same, in memory: the mount is read-only, and shows the volume as it will be.
     ReplayedInMemory,
     /// The log of a log-structured volume went on behind its last checkpoint, because of a crash, and was read on.

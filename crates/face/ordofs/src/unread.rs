@@ -1,8 +1,8 @@
 //! A log that waits to be replayed, and that a reader does not see: a read-only mount replays it in memory, and that
 //! was not possible.
 
-use ordo_fsck::Waiting;
 use ordo_ondisk::Superblock;
+use ordo_recover::{Waiting, due};
 
 /// A log whose changes are missing in what is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -34,8 +34,8 @@ pub enum UnreadLog {
 impl UnreadLog {
     /// The log that waits on a volume with this superblock.
     pub fn of(sb: &Superblock) -> Option<UnreadLog> {
-        match Waiting::of(sb) {
-            Some(Waiting::Transactions(_)) => Some(UnreadLog::Transactions),
+        match due(sb).map(|log| log.which()) {
+            Some(Waiting::Transactions) => Some(UnreadLog::Transactions),
             Some(Waiting::Wapbl) => Some(UnreadLog::Wapbl),
             Some(Waiting::Intents) => Some(UnreadLog::Intents),
             None if sb.solaris_log_waits() => Some(UnreadLog::Solaris),

@@ -9,8 +9,8 @@ use crate::image::Located;
 use crate::{ActiveState, OpenError};
 use ordo_active::{Active, Past};
 use ordo_disk::{Block, Disk, DiskError, ReadPart, Tag};
-use ordo_fsck::FileShape;
 use ordo_ondisk::{Ino, Superblock};
+use ordo_recover::FileShape;
 use ordo_rt::Rt;
 use std::rc::Rc;
 
@@ -43,7 +43,7 @@ pub fn versions_of(rt: &Rt, located: &Located, ino: Ino) -> Result<Versions, Ope
     let found: Option<(ActiveState, Active)> = active_at_rest(rt, located)?;
     let (_, active) = found.ok_or(OpenError::NoActive("active"))?;
     rt.block_on(async {
-        let shape = async |disk: Rc<dyn Disk>| ordo_fsck::shape_of_file(rt, disk, sb, ino).await;
+        let shape = async |disk: Rc<dyn Disk>| ordo_recover::shape_of_file(rt, disk, sb, ino).await;
         let now = shape(Rc::new(active.clone())).await.map_err(OpenError::active)?;
         let (mut found, mut newer) = (Vec::new(), now.clone());
         for moment in active.moments(now.inode.0, now.inode.1).into_iter().rev() {

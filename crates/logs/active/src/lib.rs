@@ -19,10 +19,10 @@
 //!     would bring back the root before, with entries that had to go.
 //! A4. A place of a group journal has one owner, a piece of the journal's line. A piece moves only to a place without
 //!     one, when the journal enters it again and its old contents count no more. What says so is written with the
-//!     first bytes, and is durable when they are. The end of the line stays a piece away from its tail: a piece with
-//!     both would leave behind what still counts.
-//! A5. A copy is used only if its checksum is that of the entry: a pointer to one that was overwritten since does no
-//!     harm.
+//!     first bytes, and is durable when they are. The end of the line stays a piece away from its tail: if one piece
+//!     had both, a move of it would leave bytes behind that still count.
+//! A5. A copy is used only if its checksum is that of the entry. So an entry does no harm if the copy to which it
+//!     points was overwritten meanwhile.
 //! A6. A home is healed only while nothing is being written there, and what is to be written there meanwhile waits.
 //! A7. The map counts on the volume for which it was made, as long as no other program has written to that: its root
 //!     has the number that the superblock has ([`Kept`]).

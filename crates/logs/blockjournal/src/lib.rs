@@ -7,8 +7,8 @@
 //! `docs/format/block-journal.md` describes the format on the disk.
 //!
 //! It lies on an [`ordo_ring`]: `ring-1` to `ring-7` hold for its superblocks, its room, its openings, its witnesses
-//! and its failures, where an entry is a transaction and an epoch is the sequence of a superblock. The rules below are
-//! its own. Each names the crash, or the damage, that it protects against.
+//! and its failures, where an entry is a transaction and an epoch is the sequence of a superblock. The rules below
+//! are those of the block journal alone. Each names the crash, or the damage, that it protects against.
 //!
 //! K1. A transaction is *durable* when all its writes are, as [`ordo_disk::queue`] defines it: its last one was forced,
 //!     or a flush began after they were complete. Otherwise a power cut loses what was acknowledged.

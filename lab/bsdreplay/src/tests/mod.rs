@@ -1,7 +1,7 @@
 //! Lists of records, by the rules (L); uses of fragments, by the rules (B).
 
-use crate::blocks::{Blocks, Use};
 use crate::lists::{Element, Told, merged};
+use crate::uses::{Blocks, Use};
 use ordo_ondisk::dinode::mode;
 use ordo_ondisk::suj::{BlockRecord, MoveRecord, RefRecord};
 use ordo_ondisk::superblock::newfs::NewfsParams;

@@ -1,6 +1,6 @@
 //! Where workloads run: a volume in memory, a volume in a file, a directory of any mounted file system.
 
-use super::job::MachineOf;
+use super::machine::MachineOf;
 use anyhow::bail;
 use ordo_drive::{Kind, Profile};
 use std::path::{Path, PathBuf};

@@ -4,6 +4,7 @@
 //!     and the total has all that the work has cost. What the preparation has left there is written before the work.
 
 use super::bed::{Bed, Scratch};
+use super::machine::MachineOf;
 use crate::out::usage;
 use anyhow::Context;
 use ordo_cli::fresh::{Fresh, NewSize, NotHere, wants_log};
@@ -31,54 +32,6 @@ pub(crate) struct Job {
     pub(crate) separate_log: bool,
     /// Around a modelled drive.
     pub(crate) machine: MachineOf,
-}
-
-/// The machine around a modelled drive.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum MachineOf {
-    /// A 33 MHz 486 with 44 MB and UNIX SVR4
-    #[value(name = "1994")]
-    Of1994,
-    /// A SPARCstation 2 with 4.4BSD
-    #[value(name = "1995")]
-    Of1995,
-    /// A 500 MHz Pentium III with 512 MB and FreeBSD of that year
-    #[value(name = "2000")]
-    Of2000,
-    /// One whose CPU costs next to nothing
-    Today,
-}
-
-impl MachineOf {
-    /// The machine whose own drive this is; that of today for any other drive.
-    pub(crate) fn with_drive(name: &str) -> MachineOf {
-        match name {
-            "hp_c2447" => MachineOf::Of1994,
-            "dec_dsp3105" => MachineOf::Of1995,
-            "seagate_cheetah_9gb_2000" => MachineOf::Of2000,
-            _ => MachineOf::Today,
-        }
-    }
-
-    /// The year of it.
-    pub(crate) fn year(self) -> Option<u32> {
-        match self {
-            MachineOf::Of1994 => Some(1994),
-            MachineOf::Of1995 => Some(1995),
-            MachineOf::Of2000 => Some(2000),
-            MachineOf::Today => None,
-        }
-    }
-
-    fn machine(self, drive: &str) -> Machine {
-        let drive = drive.to_owned();
-        match self {
-            MachineOf::Of1994 => Machine { drive, ..Machine::of_1994() },
-            MachineOf::Of1995 => Machine { drive, ..Machine::of_1995() },
-            MachineOf::Of2000 => Machine { drive, ..Machine::of_2000() },
-            MachineOf::Today => Machine::today(&drive),
-        }
-    }
 }
 
 impl Job {
@@ -283,7 +236,6 @@ fn file_system(path: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ordofs::Habits;
 
     fn job(users: u32) -> Job {
         let params = Params::parse("pairs=50").unwrap();
@@ -390,14 +342,14 @@ mod tests {
         };
         for (bsize, block) in [(None, 8192), (Some(4096), 4096)] {
             let log = of(MachineOf::Of1995, "lfs", bsize);
-            let counts = log.engine.counts.expect("that system counts");
+            let counts = log.policy.counts.expect("that system counts");
             // More than 114.
-            assert_eq!((counts.high, counts.low, counts.habits), (114, 0, Habits::Bsd44Log));
+            assert_eq!((counts.high, counts.low, counts.most_dirty, counts.segments), (114, 0, 228, true));
             assert_eq!(
-                (log.shape.block, log.engine.cluster, log.memory),
+                (log.shape.block, log.policy.cluster, log.memory),
                 (block, 0, 500 * block as usize + (256 << 10))
             );
-            assert_eq!(of(MachineOf::Of1995, "sync", bsize).engine, Machine::of_1995().engine);
+            assert_eq!(of(MachineOf::Of1995, "sync", bsize).policy, Machine::of_1995().policy);
         }
         for machine in [MachineOf::Of1994, MachineOf::Of2000, MachineOf::Today] {
             assert_eq!(of(machine, "lfs", None), machine.machine("dec_dsp3105"));

@@ -2,4 +2,5 @@
 
 pub(crate) mod bed;
 pub(crate) mod job;
+pub(crate) mod machine;
 pub(crate) mod medians;

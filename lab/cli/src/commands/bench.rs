@@ -1,15 +1,15 @@
 //! `ordo bench`
 
-use super::merge::Whole;
 use crate::bench::bed::Bed;
-use crate::bench::job::{Job, MachineOf};
+use crate::bench::job::Job;
+use crate::bench::machine::MachineOf;
 use crate::bench::medians::{Median, medians};
 use crate::layout::{self, LayoutArg};
 use crate::made::{self, Told};
 use crate::mount_options;
 use crate::out::{Out, Outcome, Status, print, say, usage};
 use crate::scheme_set::SchemeSet;
-use crate::sweep::{self, Done, Kind, UnitThere, parameters};
+use crate::sweep::{self, Done, Kind, UnitThere, Whole, parameters};
 use crate::{size, text};
 use indicatif::ProgressBar;
 use ordo_cli::fresh::{NewSize, NotHere};

@@ -1,8 +1,7 @@
 //! `ordo fuzz`
 
-use super::merge::Whole;
 use crate::out::{Out, Outcome, Status, print};
-use crate::sweep::{self, Done, Kind, UnitThere, parameters};
+use crate::sweep::{self, Done, Kind, UnitThere, Whole, parameters};
 use crate::text;
 use ordo_crash::damage::believed::ImageId;
 use ordo_crash::damage::{self, Tally};

@@ -11,9 +11,9 @@ pub(crate) struct Args {
     dir: PathBuf,
 }
 
-/// Writes `ordo-COMMAND.8`, and so on down.
-pub(crate) fn run(args: &Args) -> Outcome {
+/// Writes `ordo-COMMAND.8` of each command of the definition, and so on down.
+pub(crate) fn run(args: &Args, of: &clap::Command) -> Outcome {
     std::fs::create_dir_all(&args.dir).with_context(|| args.dir.display().to_string())?;
-    ordo_cli::pages(&args.dir, &crate::args::command())?;
+    ordo_cli::pages(&args.dir, of)?;
     Ok(Status::DONE)
 }

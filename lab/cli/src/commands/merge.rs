@@ -3,9 +3,8 @@
 use super::crash::units::{Campaigns, Crashes};
 use super::{bench, fuzz, paper};
 use crate::out::{Out, Outcome, Status, print};
-use crate::sweep::{Account, Joined, Kind, UnitThere};
+use crate::sweep::{Account, Joined, Kind, Whole};
 use crate::text;
-use serde_json::Value;
 use std::path::PathBuf;
 
 /// Joins the results of a sweep's shards, and says what is missing
@@ -37,15 +36,6 @@ pub(crate) struct Args {
 
 /// Units are missing.
 const INCOMPLETE: Status = Status(4);
-
-/// The joined result of one kind of sweep.
-pub(crate) trait Whole {
-    /// Adds a unit; they come in their order.
-    fn add(&mut self, unit: &UnitThere) -> anyhow::Result<()>;
-    /// An object.
-    fn json(&mut self, times: bool) -> anyhow::Result<Value>;
-    fn show(&mut self, out: &mut Out) -> anyhow::Result<()>;
-}
 
 /// Joins, and prints.
 pub(crate) fn run(args: &Args) -> Outcome {

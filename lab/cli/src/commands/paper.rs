@@ -3,11 +3,10 @@
 mod features;
 
 use crate::bench::bed::drive_says;
-use crate::commands::merge::Whole;
 use crate::commands::trace::a_create;
 use crate::made::{self, Told};
 use crate::out::{Out, Outcome, Status, print, usage};
-use crate::sweep::{self, Done, Kind, UnitThere, parameters};
+use crate::sweep::{self, Done, Kind, UnitThere, Whole, parameters};
 use crate::text;
 use indicatif::{ProgressBar, ProgressStyle};
 use ordo_papers::paper::{

@@ -3,9 +3,10 @@
 //! The first pass keeps of each line its place and a hash of its result only, so what fits on a disk can be joined;
 //! the second reads the results in the order of the units, so the joined result depends on no file's name or order.
 
+use super::done::Done;
 use super::lines::{Place, UnitLine, read};
 use super::write::Writer;
-use super::{Done, Sweep, SweepError, shard};
+use super::{Sweep, SweepError, shard};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};

@@ -13,21 +13,23 @@
 //! E4. A file that holds lines is continued: units that it has are not run again. So a retry is the same command.
 //! E5. Only what belongs to the same sweep, by the same program, is joined (`head`); the error names both.
 
+mod done;
 mod error;
 mod head;
 mod join;
 mod lines;
 pub(crate) mod shard;
+mod whole;
 mod write;
 
+pub(crate) use done::Done;
 pub(crate) use error::SweepError;
 pub(crate) use head::{Kind, Sweep};
 pub(crate) use join::{Account, Joined, UnitThere};
+pub(crate) use whole::Whole;
 
 use crate::out::{Outcome, Status, print, usage};
 use rustix::time::{ClockId, clock_gettime};
-use serde::Serialize;
-use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -61,27 +63,6 @@ pub(crate) struct Work<'a> {
     pub(crate) name: &'a (dyn Fn(u64) -> String + Sync),
     /// Runs a unit.
     pub(crate) one: &'a (dyn Fn(u64) -> anyhow::Result<Done> + Sync),
-}
-
-/// What a unit resulted in.
-pub(crate) struct Done {
-    /// The same each time (E2).
-    result: Box<RawValue>,
-    /// Figures that differ from run to run.
-    times: Map<String, Value>,
-    violations: u64,
-}
-
-impl Done {
-    pub(crate) fn new(result: &impl Serialize, violations: u64) -> anyhow::Result<Done> {
-        Ok(Done { result: serde_json::value::to_raw_value(result)?, times: Map::new(), violations })
-    }
-
-    /// With something that differs from run to run.
-    pub(crate) fn with_time(mut self, name: &str, value: Value) -> Done {
-        self.times.insert(name.to_owned(), value);
-        self
-    }
 }
 
 /// Refuses more units than fit in memory as a list.

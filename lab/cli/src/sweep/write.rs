@@ -1,7 +1,8 @@
 //! Writes the file of a shard, and continues one that is there (cli-sweep-3, cli-sweep-4).
 
+use super::done::Done;
 use super::lines::{Counts, End, Head, UnitLine, digits, hash, read};
-use super::{Done, Sweep, SweepError, shard};
+use super::{Sweep, SweepError, shard};
 use ordo_crash::Shard;
 use serde_json::value::to_raw_value;
 use std::collections::BTreeMap;

@@ -2,7 +2,8 @@
 
 use super::Amount;
 use crate::bench::bed::Bed;
-use crate::bench::job::{Job, MachineOf};
+use crate::bench::job::Job;
+use crate::bench::machine::MachineOf;
 use ordo_cli::fresh::{NewSize, NotHere};
 use ordo_report::results::LeftOut;
 use ordo_workload::{Params, Row};

@@ -1,5 +1,5 @@
-//! `ordo trace --explain`, on the built program. `docs/explain.md` and `docs/explain.svg` are what it prints and draws,
-//! byte for byte; `ORDO_BLESS=1` rewrites them.
+//! `ordo trace --explain`, on the built program. `docs/runs` has what it prints (`explain.md`) and draws
+//! (`explain.svg`), byte for byte; `ORDO_BLESS=1` rewrites both.
 
 use crate::common::{Scratch, fails, ok, ordo};
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ const HEAD: &str = "\
 What `ordo trace --explain` prints: the steps of a call as the scheme gets them; what the scheme holds back, and which
 bufs must be durable before it lets it go; which images leave, and what is rolled back in them; and when everything is
 durable. Made from live runs by `lab/cli/tests/cli/explained.rs`; `ORDO_BLESS=1 cargo test -p ordo-lab --test cli
-explained` rewrites it. The words are explained in the [glossary](glossary.md).
+explained` rewrites it. The words are explained in the [glossary](../glossary.md).
 
 The disk is modelled, time is virtual, and the same arguments give the same lines. `@n+m` means m fragments from
 fragment n on. The images of a buf are numbered from the beginning of the call. The scheme's rules are in parentheses,
@@ -76,13 +76,13 @@ fn picture() -> String {
 }
 
 fn assert_kept(name: &str, made: &str) {
-    let path: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name);
+    let path: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/runs").join(name);
     if env::var_os("ORDO_BLESS").is_some() {
         fs::write(&path, made).unwrap();
     }
     let kept = fs::read_to_string(&path).unwrap_or_default();
     let differs = kept.lines().zip(made.lines()).position(|(old, new)| old != new);
-    assert!(kept == made, "docs/{name} is old from line {differs:?} on; ORDO_BLESS=1 rewrites it:\n{made}");
+    assert!(kept == made, "docs/runs/{name} is old from line {differs:?} on; ORDO_BLESS=1 rewrites it:\n{made}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! `ordo trace flushes`, on the built program. `docs/flushes.md` has what it prints, line for line; `ORDO_BLESS=1`
+//! `ordo trace flushes`, on the built program. `docs/runs/flushes.md` has what it prints, line for line; `ORDO_BLESS=1`
 //! rewrites it, but not with more requests than before.
 
 use crate::common::{fails, ok, ordo};
@@ -11,7 +11,7 @@ const RUNS: &[&[&str]] = &[&[], &["--scheme", "wafs,block-journal", "--set", "lo
 const BEGIN: &str = "```text\n$ ordo trace flushes";
 
 fn document() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/flushes.md")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/runs/flushes.md")
 }
 
 fn run(arguments: &[&str]) -> String {
@@ -41,10 +41,10 @@ fn the_table_is_that_of_the_document() {
         return fs::write(&path, &made).unwrap();
     }
     let changed: Vec<_> = kept.lines().zip(made.lines()).filter(|(old, new)| old != new).take(9).collect();
-    assert!(kept == made, "docs/flushes.md is old; ORDO_BLESS=1 rewrites it: {changed:#?}");
+    assert!(kept == made, "docs/runs/flushes.md is old; ORDO_BLESS=1 rewrites it: {changed:#?}");
 }
 
-/// The schemes that may do more than is needed, by case. A new name here is a step back; docs/flushes.md has the
+/// The schemes that may do more than is needed, by case. A new name here is a step back; docs/runs/flushes.md has the
 /// reasons.
 const ABOVE: &[(&str, &[&str])] = &[
     ("overwrite, fsync", &["journal-file", "wafs", "block-journal", "active"]),

@@ -2,7 +2,7 @@
 
 use super::budget::Budget;
 use super::volumes::{Base, Part};
-use crate::recovery::guarded;
+use crate::guard::guarded;
 use ordo_disk::{Disk, RamDisk};
 use ordo_fsck::{Mode, Report};
 use ordo_rt::Rt;

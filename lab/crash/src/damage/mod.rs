@@ -14,15 +14,18 @@
 pub mod believed;
 mod budget;
 mod judge;
+mod unit;
 mod volumes;
 
+pub use unit::{Failure, Tally, Unit};
+
 use crate::Error;
-use judge::{Fate, Loss, judge};
+use judge::{Loss, judge};
 use ordo_disk::RamDisk;
 use ordo_rt::Rng;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
-use std::ops::Range;
+use unit::{IMAGES, ranges};
 use volumes::{Base, SIZE, VARIANTS, Variant};
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -30,9 +33,6 @@ use xxhash_rust::xxh3::xxh3_128;
 const VALUES: [u32; 5] = [0, 1, i32::MAX as u32, 1 << 31, u32::MAX];
 /// Words of a unit, with six images each.
 const WORDS: u64 = 64;
-/// Images of a unit of random damage.
-const IMAGES: u64 = 256;
-
 /// The kinds of damage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -43,65 +43,6 @@ pub enum Kind {
     Random(u64),
     /// Damage with right sums, to so many images of each kind of volume.
     Believed(u64),
-}
-
-/// Images that are tried together (D1).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unit {
-    variant: usize,
-    /// Index of the damaged structure; none if the damage is random.
-    target: Option<usize>,
-    /// The damage has right sums.
-    believed: bool,
-    range: Range<u64>,
-    /// What it is, in words.
-    pub name: String,
-}
-
-/// What must not happen to any image.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Failure {
-    /// The image.
-    pub image: String,
-    /// What happened.
-    pub what: String,
-}
-
-/// What became of some images.
-#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Tally {
-    /// Their number.
-    pub images: u64,
-    /// Those that could be mounted and read as a whole.
-    pub read: u64,
-    /// Those that could be mounted for writing by force.
-    pub changed: u64,
-    /// Those in which fsck found something.
-    pub found: u64,
-    /// Those that fsck repaired; it refused the others.
-    pub repaired: u64,
-    /// What must not happen.
-    pub failures: Vec<Failure>,
-}
-
-impl Tally {
-    fn count(&mut self, fate: Fate) {
-        self.read += u64::from(fate.read);
-        self.changed += u64::from(fate.changed);
-        self.found += u64::from(fate.found);
-        self.repaired += u64::from(fate.repaired);
-    }
-
-    /// Adds that of other images.
-    pub fn and(mut self, other: Tally) -> Tally {
-        self.images += other.images;
-        self.read += other.read;
-        self.changed += other.changed;
-        self.found += other.found;
-        self.repaired += other.repaired;
-        self.failures.extend(other.failures);
-        self
-    }
 }
 
 /// All units of a kind, in their order.
@@ -136,10 +77,6 @@ pub fn units(kind: Kind) -> Result<Vec<Unit>, Error> {
         }
     }
     Ok(units)
-}
-
-fn ranges(all: u64, step: u64) -> impl Iterator<Item = Range<u64>> {
-    (0..all.div_ceil(step)).map(move |n| n * step..((n + 1) * step).min(all))
 }
 
 /// Tries the images of a unit; also returns the hashes of their contents. Before each image `begins` is called with its

@@ -114,7 +114,7 @@ impl Stage<'_> {
     }
 
     fn after_an_error(&self, effect: Effect, played: &Played, after: &After, right: usize) -> Verdict {
-        let promises = match self.plan.promises() {
+        let promises = match self.plan.subject.promises() {
             Ok(promises) => promises,
             Err(error) => return Verdict::broken(error.to_string()),
         };
@@ -125,7 +125,7 @@ impl Stage<'_> {
             Some(tree) => kept.lost(right, tree),
             // What the disk has silently lost is told when it is read: a checksum of an active journal says so, where
             // fsck, which knows only the format, finds nothing. Other schemes know no more than fsck.
-            None if !effect.is_told() && self.plan.scheme == "active" => return error,
+            None if !effect.is_told() && self.plan.subject.scheme == "active" => return error,
             None => Some("the tree cannot be read".into()),
         };
         if !effect.is_told() {
@@ -152,7 +152,7 @@ impl Stage<'_> {
     fn after(&self, ram: &RamDisk) -> Result<After, String> {
         let ram = ram.snapshot();
         let rt = Rt::virtual_time(1);
-        let disks = || Traced::of(self.plan, ram.clone(), &[]).disks();
+        let disks = || Traced::of(&self.plan.subject, ram.clone(), &[]).disks();
         let tree = guarded(|| cold(self.plan, &rt, &ram, disks()));
         rt.drop_tasks();
         let tree = match tree {

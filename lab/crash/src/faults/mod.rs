@@ -42,7 +42,7 @@ const HANG: Duration = Duration::from_secs(1_000_000);
 /// One fault: its effect, and which request, from 1, or which sector of the disk.
 type Job = (Effect, u64);
 
-/// Tries every fault on the plan's script; if there are more than `plan.states`, only that many, evenly spread.
+/// Tries every fault on the plan's script; if there are more than `plan.budget.states`, only that many, evenly spread.
 ///
 /// # Errors
 /// See [`Error`]; a violation is not an error.
@@ -93,10 +93,10 @@ impl Stage<'_> {
     fn report(&self) -> Report {
         let plan = self.plan;
         Report {
-            scheme: plan.scheme.clone(),
+            scheme: plan.subject.scheme.clone(),
             workload: plan.script.name.clone(),
-            disk: plan.device.name.into(),
-            seed: plan.seed,
+            disk: plan.subject.device.name.into(),
+            seed: plan.budget.seed,
             runs: 0,
             truth: 0,
             error: 0,
@@ -127,7 +127,7 @@ impl Stage<'_> {
                 }
             }
         }
-        let (all, most) = (jobs.len() as u64, self.plan.states.max(1));
+        let (all, most) = (jobs.len() as u64, self.plan.budget.states.max(1));
         let mut place = 0;
         jobs.retain(|_| {
             place += 1;
@@ -136,14 +136,14 @@ impl Stage<'_> {
         let mut place = 0;
         jobs.retain(|_| {
             place += 1;
-            self.plan.shard.takes(place - 1)
+            self.plan.budget.shard.takes(place - 1)
         });
         jobs
     }
 
     /// A request of one sector has no half: the write would be lost.
     fn has_halves(&self, request: &Request) -> bool {
-        half_of(request.len(), self.plan.device.sector) > 0
+        half_of(request.len(), self.plan.subject.device.sector) > 0
     }
 
     /// The sectors that hold metadata at the end of the run.
@@ -164,7 +164,7 @@ impl Stage<'_> {
 
     /// The random numbers for one run, the same each time.
     fn luck(&self, effect: Effect, n: u64) -> Rng {
-        Rng::new(self.plan.seed ^ n << 8 ^ effect as u64)
+        Rng::new(self.plan.budget.seed ^ n << 8 ^ effect as u64)
     }
 
     /// The kinds of structure that the fault hits, and for a misdirected write those that it overwrites.
@@ -204,7 +204,7 @@ impl Stage<'_> {
     /// How far a misdirected write misses its place: a fragment, a block or eight blocks, either way.
     fn detour(&self, n: u64) -> i64 {
         let mut rng = self.luck(Effect::Misdirected, n);
-        let shape = &self.plan.shape;
+        let shape = &self.plan.subject.shape;
         let far = [shape.fsize, shape.bsize, shape.bsize * 8][rng.below(3) as usize];
         if rng.chance(1, 2) { i64::from(far) } else { -i64::from(far) }
     }
@@ -214,7 +214,7 @@ impl Stage<'_> {
             return Ok(self.run_rest(effect, n));
         }
         let request = self.request(effect, n)?;
-        let (rt, ram) = (Rt::virtual_time(self.plan.seed), self.base.snapshot());
+        let (rt, ram) = (Rt::virtual_time(self.plan.budget.seed), self.base.snapshot());
         let watch = rt.clone();
         rt.spawn(async move {
             watch.sleep(HANG).await;
@@ -243,17 +243,17 @@ impl Stage<'_> {
 
     /// The disks, where the one that gets the request fails.
     fn failing(&self, effect: Effect, n: u64, request: &Request, disks: Disks) -> Disks {
-        let side = self.plan.split().side(request.at);
+        let side = self.plan.subject.split().side(request.at);
         disks.with(side, |disk| self.failing_disk(effect, n, request, disk))
     }
 
     fn failing_disk(&self, effect: Effect, nth: u64, request: &Request, disk: Rc<dyn Disk>) -> Rc<dyn Disk> {
-        let split = self.plan.split();
+        let split = self.plan.subject.split();
         let side = split.side(request.at);
         let upto = || self.requests.iter().take_while(|other| !std::ptr::eq(*other, request));
         // Each disk counts its own requests.
         let n = 1 + upto().filter(|other| other.op == request.op && split.side(other.at) == side).count() as u64;
-        let half = half_of(request.len(), self.plan.device.sector) / u64::from(self.plan.device.sector);
+        let half = half_of(request.len(), self.plan.subject.device.sector) / u64::from(self.plan.subject.device.sector);
         let fault = match effect {
             Effect::ReadEio => Fault::error(DiskOp::Read, n),
             Effect::ReadEioEver => Fault::error(DiskOp::Read, n).for_ever(),
@@ -276,6 +276,6 @@ impl Stage<'_> {
                 return Rc::new(Half { disk, nth: n, seen: Default::default() });
             }
         };
-        Rc::new(Faulty::new(disk, FaultPlan::new(self.plan.seed ^ nth).with(fault)))
+        Rc::new(Faulty::new(disk, FaultPlan::new(self.plan.budget.seed ^ nth).with(fault)))
     }
 }

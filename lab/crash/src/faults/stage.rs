@@ -6,9 +6,9 @@
 
 use super::view::View;
 use crate::disks::Disks;
-use crate::record::engine;
+use crate::mount::{mount, policy};
 use crate::tree::Tree;
-use crate::{Error, Plan};
+use crate::{Error, Plan, volume};
 use ordo_disk::{Disk, DiskOp, Event, Kind, RamDisk};
 use ordo_model::MemFs;
 use ordo_ondisk::{Cgx, Geometry};
@@ -98,16 +98,16 @@ pub(super) struct Stage<'a> {
 
 impl<'a> Stage<'a> {
     pub(super) fn new(plan: &'a Plan) -> Result<Stage<'a>, Error> {
-        if plan.layout() == LayoutName::Lfs {
+        if plan.subject.layout() == LayoutName::Lfs {
             return Err(Error::OnlyUfs("--faults"));
         }
-        let (memory, base) = (MemFs::timeless(), plan.fresh()?);
+        let (memory, base) = (MemFs::timeless(), volume::of(&plan.subject)?);
         let mut model = Model { player: Player::new(&memory, root()), full: false };
         model.set_up(plan, &base)?;
         let mut calls = plan.script.setup.clone();
         calls.retain(|op| matches!(op, Op::Open { .. } | Op::Tmpfile { .. }));
         calls.extend(plan.script.calls.iter().cloned());
-        let (rt, ram) = (Rt::virtual_time(plan.seed), base.snapshot());
+        let (rt, ram) = (Rt::virtual_time(plan.budget.seed), base.snapshot());
         let mut views = vec![];
         let tree = |mounted: &Mounted| {
             let tree = rt.block_on(Tree::read(&**mounted.fs()));
@@ -125,7 +125,14 @@ impl<'a> Stage<'a> {
             views.push(tree(mounted)?);
             Ok(())
         };
-        play(plan, &calls, &rt, &ram, plan.split().devices(&plan.device, &rt, &ram, plan.seed), &mut look)?;
+        play(
+            plan,
+            &calls,
+            &rt,
+            &ram,
+            plan.subject.split().devices(&plan.subject.device, &rt, &ram, plan.budget.seed),
+            &mut look,
+        )?;
         rt.drop_tasks();
         let geometry = geometry(&base)?;
         let mut stage = Stage {
@@ -147,8 +154,8 @@ impl<'a> Stage<'a> {
 
     /// Plays the script like every run, without reading trees, and keeps the requests (G1).
     fn without_fault(&mut self) -> Result<(), Error> {
-        let (rt, ram) = (Rt::virtual_time(self.plan.seed), self.base.snapshot());
-        let (recorder, disks) = self.devices(&rt, &ram).recorded(&rt, self.plan.split(), false);
+        let (rt, ram) = (Rt::virtual_time(self.plan.budget.seed), self.base.snapshot());
+        let (recorder, disks) = self.devices(&rt, &ram).recorded(&rt, self.plan.subject.split(), false);
         let played = self.play(&rt, &ram, disks)?;
         rt.drop_tasks();
         let told = [&played.mount, &played.degraded, &played.unmount].into_iter().flatten().next();
@@ -166,7 +173,7 @@ impl<'a> Stage<'a> {
 
     /// The disks over `ram`, without a fault.
     pub(super) fn devices(&self, rt: &Rt, ram: &RamDisk) -> Disks {
-        self.plan.split().devices(&self.plan.device, rt, ram, self.plan.seed)
+        self.plan.subject.split().devices(&self.plan.subject.device, rt, ram, self.plan.budget.seed)
     }
 
     /// Plays the calls on disks over `ram`.
@@ -181,7 +188,7 @@ impl<'a> Stage<'a> {
     fn look(&self, ram: &RamDisk) -> Result<Vec<(u64, u64, Kind)>, Error> {
         let g = &self.geometry;
         let rt = Rt::virtual_time(1);
-        let split = self.plan.split();
+        let split = self.plan.subject.split();
         let (recorder, disks) = split.disks(Rc::new(ram.clone())).recorded(&rt, split, false);
         let tree = cold(self.plan, &rt, ram, disks).map(|(tree, _)| tree);
         rt.drop_tasks();
@@ -206,11 +213,11 @@ impl<'a> Stage<'a> {
 /// # Errors
 /// Mounting or reading fails.
 pub(super) fn cold(plan: &Plan, rt: &Rt, ram: &RamDisk, disks: Disks) -> Result<(Tree, u64), Error> {
-    read_with(plan, if plan.scheme == "active" { "active" } else { "async" }, rt, ram, disks)
+    read_with(plan, if plan.subject.scheme == "active" { "active" } else { "async" }, rt, ram, disks)
 }
 
 fn read_with(plan: &Plan, scheme: &str, rt: &Rt, ram: &RamDisk, disks: Disks) -> Result<(Tree, u64), Error> {
-    let mounted = crate::record::mount(rt, ram, disks, plan.honest(scheme)?, true)?;
+    let mounted = mount(rt, ram, disks, plan.subject.honest(scheme)?, true)?;
     let tree = rt.block_on(Tree::read(&**mounted.fs())).map_err(|error| Error::Run(error.to_string()))?;
     Ok((tree, mounted.active().map_or(0, |active| active.healed)))
 }
@@ -227,7 +234,7 @@ pub(super) fn repaired_tree(
     disks: impl Fn() -> Disks,
 ) -> Result<(Tree, u64), Error> {
     match cold(plan, rt, ram, disks()) {
-        Err(_) if plan.scheme == "active" => read_with(plan, "async", rt, ram, disks()),
+        Err(_) if plan.subject.scheme == "active" => read_with(plan, "async", rt, ram, disks()),
         answer => answer,
     }
 }
@@ -242,11 +249,11 @@ type Look<'l> = &'l mut dyn FnMut(&Mounted, Option<&Outcome>) -> Result<(), Erro
 fn play(plan: &Plan, calls: &[Op], rt: &Rt, ram: &RamDisk, disks: Disks, look: Look<'_>) -> Result<Played, Error> {
     let mut played = Played::default();
     let (found, log, disk) = (find(ram)?, disks.home(), disks.volume);
-    let options = MountOptions { cache: CACHE, noatime: true, engine: engine(), ..MountOptions::default() };
+    let options = MountOptions { cache: CACHE, noatime: true, policy: policy(), ..MountOptions::default() };
     let mounted = match rt.block_on(Mounted::mount_with(
         rt,
         Located { found: found.into(), disk, log, claim: None },
-        plan.scheme()?,
+        plan.subject.scheme()?,
         &options,
     )) {
         Ok(mounted) => mounted,
@@ -310,8 +317,9 @@ impl Model<'_> {
     /// Plays the set-up on `base` and unmounts it.
     fn set_up(&mut self, plan: &Plan, base: &RamDisk) -> Result<(), Error> {
         // Of another seed: a mount gives its log a random name, and no two mounts have the same one.
-        let rt = Rt::virtual_time(plan.seed ^ SET_UP);
-        let mounted = crate::record::mount(&rt, base, plan.split().disks(Rc::new(base.clone())), plan.order()?, false)?;
+        let rt = Rt::virtual_time(plan.budget.seed ^ SET_UP);
+        let mounted =
+            mount(&rt, base, plan.subject.split().disks(Rc::new(base.clone())), plan.subject.order()?, false)?;
         let fs = mounted.fs().clone();
         let mut player = Player::new(&*fs, root());
         for op in &plan.script.setup {

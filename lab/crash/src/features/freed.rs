@@ -1,7 +1,7 @@
 //! When the space of a removed file becomes free: with the call, or later, in the background.
 
-use crate::record::mount;
-use crate::{Error, Plan};
+use crate::bed::Bed;
+use crate::{Error, Subject};
 use ordo_rt::Rt;
 use ordo_vfs::{Caller, FileSystem};
 use ordo_workload::random::{Outcome, Player};
@@ -31,34 +31,32 @@ impl Freed {
     }
 }
 
-/// Removes a file of 200,000 bytes under the scheme of a plan, and reads the maps.
+/// Removes a file of 200,000 bytes on a subject, and reads the maps.
 ///
 /// # Errors
 /// See [`Error`]: the scheme cannot be made, or a call fails.
-pub fn freed(plan: &Plan) -> Result<Freed, Error> {
+pub fn freed(subject: &Subject) -> Result<Freed, Error> {
     // OK to expect: the text is part of the program, and the tests of this module read it.
     let script = Script::parse("removal", REMOVAL).expect("the script can be read");
-    let (rt, ram) = (Rt::virtual_time(plan.seed), plan.fresh()?);
-    let mounted = mount(&rt, &ram, plan.disks(&rt, &ram), plan.order()?, false)?;
+    let bed = Bed::new(subject, 0, false)?;
+    let rt = bed.rt.clone();
+    bed.run(subject.order()?, |mounted| rt.block_on(remove(&rt, mounted, &script)))
+}
+
+async fn remove(rt: &Rt, mounted: &Mounted, script: &Script) -> Result<Freed, Error> {
     let mut player = Player::new(&**mounted.fs(), Caller { privileged: true, ..Caller::default() });
-    let freed = rt.block_on(async {
-        for op in &script.setup {
-            done(player.apply(op).await)?;
-        }
-        mounted.fs().syncfs().await.map_err(|error| Error::Run(format!("sync: {error}")))?;
-        rt.sleep(LATER).await;
-        let before = free(&mounted);
-        for op in &script.calls {
-            done(player.apply(op).await)?;
-        }
-        let at_return = free(&mounted).saturating_sub(before);
-        rt.sleep(LATER).await;
-        Ok(Freed { at_return, later: free(&mounted).saturating_sub(before) })
-    });
-    drop(player);
-    let unmounted = rt.block_on(mounted.unmount()).map_err(|error| Error::Run(format!("unmount: {error}")));
-    rt.drop_tasks();
-    unmounted.and(freed)
+    for op in &script.setup {
+        done(player.apply(op).await)?;
+    }
+    mounted.fs().syncfs().await.map_err(|error| Error::Run(format!("sync: {error}")))?;
+    rt.sleep(LATER).await;
+    let before = free(mounted);
+    for op in &script.calls {
+        done(player.apply(op).await)?;
+    }
+    let at_return = free(mounted).saturating_sub(before);
+    rt.sleep(LATER).await;
+    Ok(Freed { at_return, later: free(mounted).saturating_sub(before) })
 }
 
 fn done(outcome: Outcome) -> Result<(), Error> {

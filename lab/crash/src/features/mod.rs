@@ -12,7 +12,7 @@ mod scripts;
 pub use freed::{Freed, freed};
 
 use crate::explore::explore_with;
-use crate::{Counters, Error, Memory, Plan, Question, Violation};
+use crate::{Budget, Counters, Error, Memory, Plan, Question, Subject, Violation};
 
 /// Most states of each script that are checked. The power is cut at every moment of it, at least with nothing, all,
 /// each write and the newest of them lost; the rest is random.
@@ -38,23 +38,23 @@ impl Answer {
     }
 }
 
-/// Checks all questions on the scheme of a plan, with its device and volume; the plan's script is not used. The answers
-/// are in the order of [`Question::ALL`].
+/// Checks all questions on a subject, whatever else is asked of it. The answers are in the order of
+/// [`Question::ALL`].
 ///
 /// # Errors
 /// See [`Error`]: the scheme cannot be made, or a script does not run on it.
-pub fn ask_all(plan: &Plan) -> Result<Vec<Answer>, Error> {
+pub fn ask_all(subject: &Subject) -> Result<Vec<Answer>, Error> {
     // The verdict on an image depends on how it is recovered and what may be found on it. Only one question differs
     // from the others in that, so all others share one memory.
     let (mut usual, mut as_it_is) = (Memory::default(), Memory::default());
     let mut one = |question| {
         let memory = if question == Question::AsItIs { &mut as_it_is } else { &mut usual };
-        ask(plan, question, memory)
+        ask(subject, question, memory)
     };
     Question::ALL.into_iter().map(&mut one).collect()
 }
 
-fn ask(plan: &Plan, question: Question, memory: &mut Memory) -> Result<Answer, Error> {
+fn ask(subject: &Subject, question: Question, memory: &mut Memory) -> Result<Answer, Error> {
     let mut answer = Answer { question, states: 0, against: 0, witness: None };
     for script in scripts::of(question) {
         // The feature is missing; the states of the script that showed it are enough to tell how often.
@@ -62,7 +62,9 @@ fn ask(plan: &Plan, question: Question, memory: &mut Memory) -> Result<Answer, E
             break;
         }
         let name = script.name.clone();
-        let plan = Plan { script, question: Some(question), states: STATES, recovery_cuts: 0, ..plan.clone() };
+        let subject = Subject { question: Some(question), ..subject.clone() };
+        let budget = Budget { states: STATES, recovery_cuts: 0, ..Budget::default() };
+        let plan = Plan { budget, ..Plan::of(subject, script) };
         let report = explore_with(&plan, memory, &Counters::default());
         let report = report.map_err(|error| Error::Script(name, error.into()))?;
         answer.states += report.states;

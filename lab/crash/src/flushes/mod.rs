@@ -4,7 +4,7 @@
 //!     are durable on return is charged for them, and ends when the last call returns: what is written later was not
 //!     needed.
 //! F2. The volume is quiet: everything before was made durable, and the syncer has nothing to do.
-//! F3. The same plan gives the same counts: time is virtual, and random choices follow from the seed.
+//! F3. The same subject and seed give the same counts: time is virtual, and random choices follow from the seed.
 
 mod cases;
 mod needs;
@@ -15,8 +15,8 @@ mod tests;
 pub use cases::{CASES, Case};
 pub use requests::{Cost, Requests};
 
-use crate::record::mount;
-use crate::{Error, Plan};
+use crate::bed::Bed;
+use crate::{Error, Subject};
 use ordo_disk::Recorder;
 use ordo_rt::{Rt, together};
 use ordo_vfs::Caller;
@@ -30,28 +30,20 @@ const QUIET: Duration = Duration::from_secs(40);
 /// Time for the work that a sync leaves to the next tick.
 const TICK: Duration = Duration::from_millis(1100);
 
-/// Runs a case under the scheme of `plan`, on its device and volume. The plan's script is not used.
+/// Runs a case on a subject.
 ///
 /// # Errors
 /// There is no such scheme; a call fails.
-pub fn requests(plan: &Plan, case: &Case) -> Result<Requests, Error> {
-    let rt = Rt::virtual_time(plan.seed);
-    let order = plan.order()?;
-    let ram = plan.fresh()?.snapshot();
-    let (recorder, disks) = plan.disks(&rt, &ram).recorded(&rt, plan.split(), false);
-    let mounted = mount(&rt, &ram, disks, order, false)?;
-    let requests = Run { rt: &rt, mounted: &mounted, recorder: &recorder }.all(case);
-    let unmounted = rt.block_on(mounted.unmount());
-    rt.drop_tasks();
-    let requests = requests?;
-    unmounted.map_err(|error| Error::Run(format!("unmount: {error}")))?;
-    Ok(requests)
+pub fn requests(subject: &Subject, seed: u64, case: &Case) -> Result<Requests, Error> {
+    let bed = Bed::new(subject, seed, false)?;
+    let (rt, recorder) = (bed.rt.clone(), bed.recorder.clone());
+    bed.run(subject.order()?, |mounted| Run { rt: &rt, mounted, recorder: &recorder }.all(case))
 }
 
-/// The requests that the order of the scheme of `plan` needs for a case; `None` if nobody has worked that out.
-pub fn needed(plan: &Plan, case: &Case) -> Option<Requests> {
-    let scheme = if plan.layout() == LayoutName::Lfs { "lfs" } else { &plan.scheme };
-    needs::of(scheme, &plan.settings, case.name)
+/// The requests that the order of a subject's scheme needs for a case; `None` if nobody has worked that out.
+pub fn needed(subject: &Subject, case: &Case) -> Option<Requests> {
+    let scheme = if subject.layout() == LayoutName::Lfs { "lfs" } else { &subject.scheme };
+    needs::of(scheme, &subject.settings, case.name)
 }
 
 struct Run<'a> {

@@ -3,7 +3,7 @@
 use crate::Shape;
 use crate::device::Device;
 use crate::disks::{Disks, Split};
-use crate::record::mount;
+use crate::mount::mount;
 use crate::volume::fresh;
 use ordo_rt::Rt;
 use ordo_schemes::{AllocInit, SoftUpdates};

@@ -5,12 +5,12 @@
 //! O2. What was fsynced is there, and after the unmount fsck finds nothing and nobody has the volume.
 //! O3. Where a device breaks a sector that it was writing, the error says what to do, and that helps.
 
-use crate::Plan;
 use crate::cut::Cuts;
 use crate::device::{Device, Torn};
 use crate::disks::Side;
 use crate::fate::Futures;
 use crate::record::Recording;
+use crate::{Plan, volume};
 use ordo_disk::{Disk, RamDisk, Recorder};
 use ordo_rt::{Rng, Rt};
 use ordo_vfs::{Caller, FileSystem, Kind, Mode, Name};
@@ -108,7 +108,7 @@ struct Left {
 }
 
 fn explore(plan: &Plan, scheme: Option<&str>) -> Left {
-    let (base, device) = (plan.fresh().unwrap(), &plan.device);
+    let (base, device) = (volume::of(&plan.subject).unwrap(), &plan.subject.device);
     // The disk was used before; the record is made only where nothing lies.
     let place = if scheme.is_some() { [57_344, 53_248] } else { [7168, 7680] };
     place.iter().for_each(|at| base.poke(*at, &[0; 512]));

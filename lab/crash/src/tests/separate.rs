@@ -5,7 +5,7 @@ use crate::device::Device;
 use crate::disks::{Disks, Side};
 use crate::explore::{Counters, Exploration};
 use crate::oracle::Oracle;
-use crate::plan::Plan;
+use crate::plan::{Budget, Plan};
 use crate::record::record_through;
 use crate::report::Report;
 use crate::verdict::Memory;
@@ -74,11 +74,14 @@ fn one_flush_for_both(disks: Disks) -> Disks {
 
 fn explored(device: &str, between: fn(Disks) -> Disks) -> Report {
     let device = Device::by_name(device).unwrap();
-    let mut plan = Plan { states: 400, recovery_cuts: 0, ..Plan::new("wafs", script::find("create").unwrap(), device) };
-    plan.separate_log = true;
-    plan.settings.set("logmode", "sync").unwrap().unwrap();
-    let recording = record_through(&plan, &plan.fresh().unwrap(), |_, disks| between(disks)).unwrap();
-    let (promises, mut memory, counters) = (plan.promises().unwrap(), Memory::default(), Counters::default());
+    let mut plan = Plan {
+        budget: Budget { states: 400, recovery_cuts: 0, ..Budget::default() },
+        ..Plan::new("wafs", script::find("create").unwrap(), device)
+    };
+    plan.subject.separate_log = true;
+    plan.subject.settings.set("logmode", "sync").unwrap().unwrap();
+    let recording = record_through(&plan, |_, disks| between(disks)).unwrap();
+    let (promises, mut memory, counters) = (plan.subject.promises().unwrap(), Memory::default(), Counters::default());
     let mut exploration = Exploration::new(&plan, &recording, &promises, &mut memory, &counters);
     exploration.run();
     exploration.report

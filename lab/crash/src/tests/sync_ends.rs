@@ -4,7 +4,8 @@
 use crate::Shape;
 use crate::device::Device;
 use crate::disks::{Disks, Split};
-use crate::record::{honest, mount};
+use crate::mount::mount;
+use crate::order::honest;
 use crate::tree::Tree;
 use crate::volume::fresh;
 use ordo_buf::CrashLeaves;

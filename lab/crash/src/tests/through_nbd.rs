@@ -4,7 +4,7 @@
 
 use crate::device::Device;
 use crate::explore::{Counters, Exploration, explore_with};
-use crate::plan::Plan;
+use crate::plan::{Budget, Plan};
 use crate::record::record_through;
 use crate::report::Report;
 use crate::verdict::Memory;
@@ -15,8 +15,11 @@ use ordo_workload::script;
 fn plan(scheme: &str, sets: &[(&str, &str)], script: &str, device: &str, seed: u64) -> Plan {
     let device = Device::by_name(device).unwrap();
     let script = script::find(script).unwrap();
-    let mut plan = Plan { states: 60, recovery_cuts: 16, seed, ..Plan::new(scheme, script, device) };
-    sets.iter().for_each(|(key, value)| plan.settings.set(key, value).unwrap().unwrap());
+    let mut plan = Plan {
+        budget: Budget { states: 60, recovery_cuts: 16, seed, ..Budget::default() },
+        ..Plan::new(scheme, script, device)
+    };
+    sets.iter().for_each(|(key, value)| plan.subject.settings.set(key, value).unwrap().unwrap());
     plan
 }
 
@@ -24,12 +27,12 @@ fn plan(scheme: &str, sets: &[(&str, &str)], script: &str, device: &str, seed: u
 fn explored(plan: &Plan, flaw: Option<NbdFlaw>) -> (Report, NbdLosses) {
     let mut lost = None;
     let between = |rt: &Rt, disks: crate::disks::Disks| {
-        let (behind, counted) = disks.behind_nbd(rt, plan.seed, flaw);
+        let (behind, counted) = disks.behind_nbd(rt, plan.budget.seed, flaw);
         lost = Some(counted);
         behind
     };
-    let recording = record_through(plan, &plan.fresh().unwrap(), between).unwrap();
-    let (promises, mut memory, counters) = (plan.promises().unwrap(), Memory::default(), Counters::default());
+    let recording = record_through(plan, between).unwrap();
+    let (promises, mut memory, counters) = (plan.subject.promises().unwrap(), Memory::default(), Counters::default());
     let mut exploration = Exploration::new(plan, &recording, &promises, &mut memory, &counters);
     exploration.run();
     (exploration.report, lost.unwrap().count())
@@ -52,7 +55,7 @@ fn soft_updates_and_wafs_keep_what_they_declare_behind_connections_that_are_lost
         for script in SCRIPTS {
             for (device, seed) in [("sata", 0), ("sata", 1), ("plp", 2)] {
                 let mut plan = plan(scheme, &sets, script, device, seed);
-                plan.separate_log = separate;
+                plan.subject.separate_log = separate;
                 let (report, counted) = explored(&plan, None);
                 assert_eq!(report.violations, [], "{scheme} {sets:?}, {script} on {device}, seed {seed}");
                 distinct += report.states;
@@ -68,7 +71,8 @@ fn soft_updates_and_wafs_keep_what_they_declare_behind_connections_that_are_lost
 fn is_convicted(flaw: NbdFlaw) {
     for scheme in ["softupdates", "wafs"] {
         let breaks = |seed: &u64| {
-            let plan = Plan { states: 300, ..plan(scheme, &[], "mixed", "sata", *seed) };
+            let mut plan = plan(scheme, &[], "mixed", "sata", *seed);
+            plan.budget.states = 300;
             !explored(&plan, Some(flaw)).0.violations.is_empty()
         };
         // The servers of even seeds have caches.
@@ -90,12 +94,12 @@ fn a_client_that_does_not_send_again_what_was_answered_is_convicted() {
 #[test]
 fn an_exploration_behind_the_client_repeats_and_has_an_id() {
     let mut plan = plan("softupdates", &[], "mixed", "sata", 4);
-    plan.through_nbd = true;
+    plan.subject.through_nbd = true;
     let explore = || explore_with(&plan, &mut Memory::default(), &Counters::default()).unwrap();
     let first = explore();
     assert!(first.connections_lost > Some(0) && first.flushes_lost > Some(0), "{first:?}");
     assert_eq!(first, explore());
     let mut direct = plan.clone();
-    direct.through_nbd = false;
+    direct.subject.through_nbd = false;
     assert_eq!(explore_with(&direct, &mut Memory::default(), &Counters::default()).unwrap().connections_lost, None);
 }

@@ -2,33 +2,23 @@
 
 use super::scribe::Scribe;
 use super::{Trace, What};
-use crate::record::mount;
-use crate::{Device, Error, Plan};
+use crate::bed::Bed;
+use crate::{Error, Subject};
 use ordo_buf::{CacheStats, TicketEvent};
 use ordo_model::MemFs;
 use ordo_probe::Tracer;
 use ordo_rt::Rt;
-use ordo_schemes::Settings;
 use ordo_vfs::{Caller, FileSystem};
 use ordo_workload::random::{Op, Outcome, Player};
-use ordo_workload::script::Script;
 use ordofs::{LayoutName, Mounted};
 use std::rc::Rc;
 use std::time::Duration;
 
 /// What to trace.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Asked {
-    /// Name of the scheme.
-    pub scheme: String,
-    /// The layout of the volume; a log-structured one has a scheme of its own.
-    pub layout: LayoutName,
-    /// Its settings.
-    pub settings: Settings,
-    /// The log of the scheme lies on a disk of its own.
-    pub separate_log: bool,
-    /// The device it runs on.
-    pub device: Device,
+    /// What is traced.
+    pub subject: Subject,
     /// Calls that are made first, and made durable.
     pub setup: Vec<Op>,
     /// The call.
@@ -68,33 +58,20 @@ pub fn size_of(setup: &[Op], path: &str) -> u64 {
 /// # Errors
 /// There is no such scheme; a call of the set-up fails; the volume fails.
 pub fn trace(asked: &Asked) -> Result<Trace, Error> {
-    let plan = Plan {
-        settings: asked.settings.clone(),
-        separate_log: asked.separate_log,
-        seed: asked.seed,
-        ..match asked.layout {
-            LayoutName::Lfs => Plan::on_log(Script::default(), &asked.device),
-            _ => Plan::new(&asked.scheme, Script::default(), &asked.device),
-        }
-    };
-    plan.promises()?;
-    let (rt, order) = (Rt::virtual_time(asked.seed), plan.order()?);
-    let ram = plan.fresh()?.snapshot();
-    let (recorder, disks) = plan.disks(&rt, &ram).recorded(&rt, plan.split(), asked.layout == LayoutName::Lfs);
-    let scribe = Rc::new(Scribe::new(&rt, &recorder));
+    let subject = &asked.subject;
+    subject.promises()?;
+    let bed = Bed::new(subject, asked.seed, subject.layout() == LayoutName::Lfs)?;
+    let (rt, scribe) = (bed.rt.clone(), Rc::new(Scribe::new(&bed.rt, &bed.recorder)));
     let listener = scribe.clone();
-    let order = order.behind(Rc::new(move |scheme| {
+    let order = subject.order()?.behind(Rc::new(move |scheme| {
         let listener = listener.clone();
         Rc::new(Tracer::of_everything(scheme, move |traced| listener.hear(traced)))
     }));
-    let mounted = mount(&rt, &ram, disks, order, false)?;
-    let outcome = Run { asked, rt: &rt, mounted: &mounted, scribe: &scribe }.all();
-    mounted.cache().ledger().watch(None);
-    let unmounted = rt.block_on(mounted.unmount());
-    rt.drop_tasks();
-    let trace = outcome?;
-    unmounted.map_err(|error| Error::Run(format!("unmount: {error}")))?;
-    Ok(trace)
+    bed.run(order, |mounted| {
+        let outcome = Run { asked, rt: &rt, mounted, scribe: &scribe }.all();
+        mounted.cache().ledger().watch(None);
+        outcome
+    })
 }
 
 struct Run<'a> {
@@ -160,8 +137,8 @@ impl Run<'_> {
             durable.us = trace.durable_us;
         }
         Trace {
-            scheme: self.asked.scheme.clone(),
-            disk: self.asked.device.name.to_owned(),
+            scheme: self.asked.subject.scheme.clone(),
+            disk: self.asked.subject.device.name.to_owned(),
             setup: self.asked.setup.iter().map(Op::to_string).collect(),
             call: self.asked.call.to_string(),
             lanes,

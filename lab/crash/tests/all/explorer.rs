@@ -1,13 +1,14 @@
 //! Tests lab-crash-2 and lab-crash-4.
 
 use ordo_crash::{
-    Counters, DEVICES, Device, Id, Oracle, Plan, Report, Shard, Torn, Violation, explore, explore_on, shrink, sweep,
+    Budget, Counters, DEVICES, Device, Id, Oracle, Plan, Report, Shard, Subject, Torn, Violation, explore, explore_on,
+    replay, shrink, sweep,
 };
 use ordo_workload::script::{self, Script};
 
 fn plan(scheme: &str, script: &str, device: &str) -> Plan {
     let mut plan = Plan::new(scheme, script::find(script).unwrap(), Device::by_name(device).unwrap());
-    plan.states = 600;
+    plan.budget.states = 600;
     plan
 }
 
@@ -42,8 +43,12 @@ fn any_number_of_threads_says_the_same() {
 #[test]
 fn shards_together_are_the_whole() {
     let whole = plan("async", "links", "sata");
-    let parts: Vec<Report> =
-        (0..3).map(|index| explore(&Plan { shard: Shard { index, of: 3 }, ..whole.clone() }).unwrap()).collect();
+    let parts: Vec<Report> = (0..3)
+        .map(|index| {
+            explore(&Plan { budget: Budget { shard: Shard { index, of: 3 }, ..whole.budget }, ..whole.clone() })
+                .unwrap()
+        })
+        .collect();
     let all = explore(&whole).unwrap();
     assert!(parts.iter().all(|part| part.states > 0 && part.states < all.states));
     assert_eq!(parts.iter().map(|part| part.states).sum::<u64>(), all.states);
@@ -59,7 +64,7 @@ fn shards_together_are_the_whole() {
 fn a_sweep_says_the_same_with_any_number_of_threads() {
     let some = |at: u64| script::ace::nth(&script::ace::Bounds::length(1), at * 3).unwrap().into();
     let mut plan = Plan::new("async", Script::default(), Device::by_name("nvme").unwrap());
-    plan.states = 60;
+    plan.budget.states = 60;
     let on = |jobs| but_for_distinct(sweep(&plan, &some, 0..100, jobs, &Counters::default()).unwrap().unwrap());
     let one = on(1);
     assert!(one.violations_total > 0);
@@ -69,9 +74,10 @@ fn a_sweep_says_the_same_with_any_number_of_threads() {
 /// The ids of violations stand for the states.
 #[test]
 fn another_seed_tries_other_states() {
-    let plan = Plan { exhaustive: 2, ..plan("async", "mixed", "sata") };
+    let mut plan = plan("async", "mixed", "sata");
+    plan.budget.exhaustive = 2;
     let by = |seed| {
-        let report = explore(&Plan { seed, enough: 20, ..plan.clone() }).unwrap();
+        let report = explore(&Plan { budget: Budget { seed, enough: 20, ..plan.budget }, ..plan.clone() }).unwrap();
         let fates = |id: &str| id.rsplit_once(':').unwrap().1.to_owned();
         (report.distinct, report.violations.iter().map(|found| fates(&found.id)).collect::<Vec<_>>())
     };
@@ -85,7 +91,7 @@ fn an_id_leads_to_the_same_violation() {
         let report = explore(&plan("async", "rename", device)).unwrap();
         assert!(!report.violations.is_empty(), "{device}");
         for found in &report.violations {
-            let again = found.id.parse::<Id>().unwrap().replay().unwrap().unwrap();
+            let again = found.id.parse::<Id>().and_then(|id| replay(&id)).unwrap().unwrap();
             // A replay cannot know how many states came before this one.
             let again = Violation { script: found.script, state: found.state, ..again };
             assert_eq!(&again, found);
@@ -113,8 +119,8 @@ fn what_async_breaks_is_shown_in_three_calls() {
 fn a_sector_that_cannot_be_read_is_told_and_no_panic() {
     let whole = plan("sync", "rename", "scsi94");
     assert_eq!(explore(&whole).unwrap().violations, []);
-    let torn = Device { torn: Torn::Unreadable, ..whole.device.clone() };
-    let report = explore(&Plan { device: torn, ..whole }).unwrap();
+    let torn = Device { torn: Torn::Unreadable, ..whole.subject.device.clone() };
+    let report = explore(&Plan { subject: Subject { device: torn, ..whole.subject }, ..whole }).unwrap();
     for oracle in [Oracle::Recovers, Oracle::Structure] {
         assert!(report.violations.iter().any(|found| found.oracle == oracle), "{oracle}");
     }

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 fn sample(scheme: &str, script: &str, device: &str, runs: u64) -> Report {
     let script = ordo_workload::script::find(script).expect("it comes with the crate");
     let mut plan = Plan::new(scheme, script, Device::by_name(device).expect("a device"));
-    plan.states = runs;
+    plan.budget.states = runs;
     let counters = Counters::default();
     let report = campaign(&plan, &counters).expect("it can be carried out");
     assert_eq!(counters.states.load(Ordering::Relaxed), report.runs);

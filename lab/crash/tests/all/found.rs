@@ -3,7 +3,7 @@
 
 use crate::common;
 
-use ordo_crash::{Counters, Device, LogShape, Memory, Plan, Report, Shape, explore_with};
+use ordo_crash::{Counters, Device, LogShape, Memory, Plan, Report, Shape, Subject, explore_with};
 use ordo_ondisk::lfs::Version;
 use ordo_ondisk::{Endian, Format};
 use ordo_workload::script::Script;
@@ -143,10 +143,10 @@ fn explored(case: &Case, scheme: &str, without: Option<&str>) -> Report {
     let script =
         Script::parse("found", &long_names(case.text)).unwrap_or_else(|error| panic!("{}: {error:?}", case.name));
     let sata = Device::by_name("sata").expect("it comes ready");
-    let mut plan = Plan { shape: case.shape.clone(), ..Plan::new(scheme, script, sata) };
-    plan.settings.without.extend(without.map(str::to_owned));
+    let mut plan = Plan::of(Subject { shape: case.shape.clone(), ..Subject::new(scheme, sata) }, script);
+    plan.subject.settings.without.extend(without.map(str::to_owned));
     if without.is_some() {
-        (plan.enough, plan.recovery_cuts) = (1, 0);
+        (plan.budget.enough, plan.budget.recovery_cuts) = (1, 0);
     }
     explore_with(&plan, &mut Memory::default(), &Counters::default())
         .unwrap_or_else(|error| panic!("{}, {scheme}: {error}", case.name))
@@ -176,8 +176,8 @@ fn a_cut_repair_of_a_log_of_version_1_is_begun_again() {
     let script = Script::parse("found", "---\n create f\n fallocate f 0 2785279 allocate").unwrap();
     let mut plan = Plan::on_log(script, Device::by_name("sata").unwrap());
     let log = LogShape { version: Version::V1, segment: 262_144, free: 4, reserve: 3 };
-    plan.shape = Shape { log: Some(log), ..shape(Format::Ufs1, 32768, 4096, 8) };
-    (plan.states, plan.recovery_cuts) = (60, 1);
+    plan.subject.shape = Shape { log: Some(log), ..shape(Format::Ufs1, 32768, 4096, 8) };
+    (plan.budget.states, plan.budget.recovery_cuts) = (60, 1);
     let report = explore_with(&plan, &mut Memory::default(), &Counters::default()).unwrap();
     assert!(report.violations.is_empty(), "{}", report.violations[0].detail);
     assert!(report.nested > 100, "{} recoveries were cut", report.nested);

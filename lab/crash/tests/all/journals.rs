@@ -4,7 +4,7 @@
 
 use crate::common;
 
-use ordo_crash::{Counters, DEVICES, Device, Memory, Plan, Report, explore_with};
+use ordo_crash::{Budget, Counters, DEVICES, Device, Memory, Plan, Report, explore_with};
 use ordo_workload::script::{self, Script, ace};
 
 /// Each journal in each of its modes.
@@ -24,7 +24,7 @@ const CASES: &[(&str, &str)] = &[
 fn plan(scheme: &str, settings: &str, script: Script, device: &Device) -> Plan {
     let mut plan = Plan::new(scheme, script, device);
     for (key, value) in settings.split(',').filter_map(|set| set.split_once('=')) {
-        plan.settings.set(key, value).expect("it is a setting of a scheme").expect("it can be set so");
+        plan.subject.settings.set(key, value).expect("it is a setting of a scheme").expect("it can be set so");
     }
     plan
 }
@@ -32,9 +32,10 @@ fn plan(scheme: &str, settings: &str, script: Script, device: &Device) -> Plan {
 /// Scripts, how many states of each, and one in how many images has its recovery cut as well. Each run takes another
 /// part of the sequences, and the two runs of a case share the lists of bugs.
 fn sets(run: usize) -> Vec<(Vec<Script>, u64, u32)> {
-    let bugs = script::bugs().into_iter().chain(script::ufs()).skip(run % 2).step_by(2).collect();
+    let bugs = script::bugs().into_iter().chain(script::ufs());
+    let bugs = bugs.skip(run % common::short(2, 6)).step_by(common::short(2, 6)).collect();
     let single = ace::sequences(&ace::Bounds::length(1)).skip(run).step_by(2 * CASES.len()).collect();
-    vec![(script::all(), 40, 32), (bugs, 4, 96), (single, 2, 96)]
+    vec![(script::all(), common::short(40, 20), 32), (bugs, 4, 96), (single, 2, 96)]
 }
 
 fn explored(run: usize, (scheme, settings): (&str, &str), device: &Device) -> Vec<Report> {
@@ -44,7 +45,8 @@ fn explored(run: usize, (scheme, settings): (&str, &str), device: &Device) -> Ve
             let name = script.name.clone();
             // Every other script has pauses, so that bufs are written by the syncer.
             let pauses = reports.len() % 2 == 1;
-            let plan = Plan { states, recovery_cuts, pauses, ..plan(scheme, settings, script, device) };
+            let budget = Budget { states, recovery_cuts, ..Budget::default() };
+            let plan = Plan { budget, pauses, ..plan(scheme, settings, script, device) };
             let report = explore_with(&plan, &mut memory, &Counters::default());
             reports
                 .push(report.unwrap_or_else(|error| panic!("{scheme} {settings} {name} on {}: {error}", device.name)));
@@ -91,15 +93,9 @@ fn rules_that_are_dropped_are_missed() {
     ];
     for (scheme, settings, rule, name) in dropped {
         let script = script::find(name).expect("it comes ready");
-        let mut plan = Plan {
-            states: 3000,
-            recovery_cuts: 0,
-            enough: 1,
-            pauses: true,
-            seed: 5,
-            ..plan(scheme, settings, script, sata)
-        };
-        plan.settings.without.insert(rule.into());
+        let budget = Budget { states: 3000, recovery_cuts: 0, enough: 1, seed: 5, ..Budget::default() };
+        let mut plan = Plan { budget, pauses: true, ..plan(scheme, settings, script, sata) };
+        plan.subject.settings.without.insert(rule.into());
         let report = explore_with(&plan, &mut Memory::default(), &Counters::default()).expect("it can be explored");
         assert!(!report.violations.is_empty(), "{scheme} {settings} without {rule}: {name} shows nothing");
     }
@@ -113,14 +109,15 @@ fn bufs_that_go_home_before_the_log_are_convicted() {
     let sata = Device::by_name("sata").expect("it comes ready");
     for (scheme, settings) in CASES {
         let script = Script::parse("ahead", text).expect("a script");
-        let mut plan = Plan { states: 2000, recovery_cuts: 0, enough: 1, ..plan(scheme, settings, script, sata) };
+        let budget = Budget { states: 2000, recovery_cuts: 0, enough: 1, ..Budget::default() };
+        let mut plan = Plan { budget, ..plan(scheme, settings, script, sata) };
         let report = explore_with(&plan, &mut Memory::default(), &Counters::default()).expect("it can be explored");
         assert!(report.violations.is_empty(), "{scheme} {settings}: {:?}", report.violations);
         // With durability on return, each call is in the log before the sync comes.
         if settings.contains("=sync") || settings.contains("group") {
             continue;
         }
-        plan.settings.without.insert("log-before-buf".into());
+        plan.subject.settings.without.insert("log-before-buf".into());
         let report = explore_with(&plan, &mut Memory::default(), &Counters::default()).expect("it can be explored");
         assert!(!report.violations.is_empty(), "{scheme} {settings} without log-before-buf shows nothing");
     }

@@ -3,7 +3,7 @@
 
 use crate::common;
 
-use ordo_crash::{Counters, Device, Endurance, Endured, Memory, Plan, Shape, endure, explore_with};
+use ordo_crash::{Budget, Counters, Device, Endurance, Endured, Memory, Plan, Shape, Subject, endure, explore_with};
 use ordo_ondisk::{Endian, Format};
 use ordo_workload::script::Script;
 use std::time::Duration;
@@ -11,8 +11,11 @@ use std::time::Duration;
 /// Twenty cuts in a quarter of an hour. `ordo crash --cuts 200 --hours 2` is the full test.
 fn life(scheme: &str, disk: &str, without: Option<&str>) -> Endured {
     let device = Device::by_name(disk).expect("it comes ready");
-    let mut plan = Plan { states: 10, seed: 7, ..Plan::new(scheme, Script::default(), device) };
-    plan.settings.without.extend(without.map(str::to_owned));
+    let mut plan = Plan {
+        budget: Budget { states: 10, seed: 7, ..Budget::default() },
+        ..Plan::new(scheme, Script::default(), device)
+    };
+    plan.subject.settings.without.extend(without.map(str::to_owned));
     let what = Endurance { plan, cuts: 20, time: Duration::from_secs(900) };
     endure(&what, &Counters::default()).unwrap_or_else(|error| panic!("{scheme} on {disk}: {error}"))
 }
@@ -216,7 +219,11 @@ fn what_was_found_is_not_found_again() {
         let script = script.replace("LONG", &"n".repeat(200));
         let script = Script::parse("found", &script).unwrap_or_else(|error| panic!("{what}: {error:?}"));
         let device = Device::by_name(disk).expect("it comes ready");
-        let plan = Plan { states: 2000, seed, pauses: at % 2 == 0, ..Plan::new(scheme, script, device) };
+        let plan = Plan {
+            pauses: at % 2 == 0,
+            budget: Budget { states: 2000, seed, ..Budget::default() },
+            ..Plan::new(scheme, script, device)
+        };
         let report = explore_with(&plan, &mut Memory::default(), &Counters::default()).unwrap();
         report.violations.first().map(|found| format!("{scheme}: {what}: {}", found.detail))
     });
@@ -271,9 +278,12 @@ fn a_log_keeps_what_is_being_written_to_it() {
     let script = Script::parse("found", include_str!("found/log-forgets-what-it-writes.scr")).expect("it is a script");
     let sata = Device::by_name("sata").expect("it comes ready");
     let shape = Shape { fsize: 2048, ..ufs2(8, 16384) };
-    let mut plan = Plan { shape, states: 800, seed: 5_000_000, ..Plan::new("wafs", script, sata) };
+    let mut plan = Plan {
+        budget: Budget { states: 800, seed: 5_000_000, ..Budget::default() },
+        ..Plan::of(Subject { shape, ..Subject::new("wafs", sata) }, script)
+    };
     for (key, value) in [("logmode", "sync"), ("data", "journal")] {
-        plan.settings.set(key, value).expect("it is a setting").expect("it can be set so");
+        plan.subject.settings.set(key, value).expect("it is a setting").expect("it can be set so");
     }
     let report = explore_with(&plan, &mut Memory::default(), &Counters::default()).unwrap();
     assert_eq!(report.violations.first().map(|found| found.detail.clone()), None);
@@ -286,8 +296,11 @@ fn what_was_found_of_journals_is_not_found_again() {
         let script = Script::parse("found", script).unwrap_or_else(|error| panic!("{what}: {error:?}"));
         let device = Device::by_name(disk).expect("it comes ready");
         let (shape, states, recovery_cuts, seed) = (shape.clone(), *states, *recovery_cuts, *seed);
-        let mut plan = Plan { shape, states, recovery_cuts, seed, ..Plan::new("block-journal", script, device) };
-        plan.settings.set("data", data).expect("it is a setting").expect("it can be set so");
+        let mut plan = Plan {
+            budget: Budget { states, recovery_cuts, seed, ..Budget::default() },
+            ..Plan::of(Subject { shape, ..Subject::new("block-journal", device) }, script)
+        };
+        plan.subject.settings.set("data", data).expect("it is a setting").expect("it can be set so");
         let report = explore_with(&plan, &mut Memory::default(), &Counters::default()).unwrap();
         report.violations.first().map(|found| format!("{what}: {}", found.detail))
     });
@@ -317,7 +330,11 @@ fn names_are_found_in_blocks_that_hang_on_indirect_ones() {
     let wrong = common::by_two(plans.len() * 4, |at| {
         let ((before, calls), pauses, scheme) = (plans[at / 4], at % 2 == 0, ["softupdates", "suj"][at / 2 % 2]);
         let device = Device::by_name("sata").expect("it comes ready");
-        let plan = Plan { states: 500, pauses, ..Plan::new(scheme, in_a_long_directory(before, calls), device) };
+        let plan = Plan {
+            pauses,
+            budget: Budget { states: 500, ..Budget::default() },
+            ..Plan::new(scheme, in_a_long_directory(before, calls), device)
+        };
         let report = explore_with(&plan, &mut Memory::default(), &Counters::default()).unwrap();
         report.violations.first().map(|found| format!("{scheme}: {before}, {calls}: {}", found.detail))
     });
@@ -334,7 +351,10 @@ fn a_replay_that_is_begun_again_rebuilds_the_counts_that_it_mixes() {
     let script = Script::parse("found", text).expect("it is a script");
     let sata = Device::by_name("sata").expect("it comes ready");
     let shape = Shape { format: Format::Ufs1, ..ufs2(8, 32768) };
-    let plan = Plan { shape, states: 400, recovery_cuts: 1, ..Plan::new("journal-file", script, sata) };
+    let plan = Plan {
+        budget: Budget { states: 400, recovery_cuts: 1, ..Budget::default() },
+        ..Plan::of(Subject { shape, ..Subject::new("journal-file", sata) }, script)
+    };
     let report = explore_with(&plan, &mut Memory::default(), &Counters::default()).unwrap();
     assert_eq!(report.violations.first().map(|found| found.detail.clone()), None);
 }
@@ -347,7 +367,10 @@ fn an_fsync_of_what_is_durable_covers_no_call_of_others() {
         let device = Device::by_name(disk).expect("it comes ready");
         let script = Script::parse("found", calls).expect("it is a script");
         let shape = Shape::small_log(device);
-        let plan = Plan { shape, states: 200, ..Plan::new("lfs", script, device) };
+        let plan = Plan {
+            budget: Budget { states: 200, ..Budget::default() },
+            ..Plan::of(Subject { shape, ..Subject::new("lfs", device) }, script)
+        };
         let report = explore_with(&plan, &mut Memory::default(), &Counters::default()).unwrap();
         assert_eq!(report.violations.first().map(|found| found.detail.clone()), None, "{disk}");
     }
@@ -361,7 +384,10 @@ fn a_recovery_does_not_complete_what_was_torn() {
     let script = Script::parse("found", &format!("{before}---\n{calls}")).expect("it is a script");
     let device = Device::by_name("sata").expect("it comes ready");
     let shape = Shape::small_log(device);
-    let plan = Plan { shape, states: 500, recovery_cuts: 1, seed: 27, ..Plan::new("lfs", script, device) };
+    let plan = Plan {
+        budget: Budget { states: 500, recovery_cuts: 1, seed: 27, ..Budget::default() },
+        ..Plan::of(Subject { shape, ..Subject::new("lfs", device) }, script)
+    };
     let report = explore_with(&plan, &mut Memory::default(), &Counters::default()).unwrap();
     assert_eq!(report.violations.first().map(|found| found.detail.clone()), None);
 }
@@ -373,7 +399,10 @@ fn an_fsync_covers_no_later_move_of_a_directory_above() {
     let calls = "mkdir c\n mkdir c/d\n create c/d/f\n mkdir b\n fsync b all\n rename c/d g replace\n fsync g/f all";
     let script = Script::parse("found", &format!("---\n{calls}")).expect("it is a script");
     let device = Device::by_name("sata").expect("it comes ready");
-    let plan = Plan { shape: Shape::small_log(device), states: 200, ..Plan::new("lfs", script, device) };
+    let plan = Plan {
+        budget: Budget { states: 200, ..Budget::default() },
+        ..Plan::of(Subject { shape: Shape::small_log(device), ..Subject::new("lfs", device) }, script)
+    };
     let report = explore_with(&plan, &mut Memory::default(), &Counters::default()).unwrap();
     assert_eq!(report.violations.first().map(|found| found.detail.clone()), None);
 }

@@ -1,11 +1,11 @@
 //! A scheme after whose crash the volume may be mounted and written to at once: what the explorer requires of it.
 //!
-//! No ready-made scheme promises that. `Claims` stands for one: the conventional order with another declaration, and,
-//! in the variant that keeps its promise, with each map durable before anything that points to what was allocated from
-//! it, and a cleared inode before its number is free: without fsck, a mark says what is used.
+//! No ready-made scheme promises that. `Claims` stands for one: it has the conventional order and declares more. One
+//! variant keeps that promise: each map is durable before anything that points to what was allocated from it, and a
+//! cleared inode before its number is free. (Without fsck the maps alone say what is used.)
 
 use ordo_buf::{Answer, Cache, CrashLeaves, Must, Op, Promises, Scheme, Step};
-use ordo_crash::{Device, Oracle, Plan, Report, explore};
+use ordo_crash::{Budget, Device, Oracle, Plan, Report, Subject, explore};
 use ordo_workload::script::Script;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -56,9 +56,13 @@ const SCRIPT: &str = "\
 
 fn explored(leaves: CrashLeaves, maps_first: bool) -> Report {
     let script = Script::parse("claims", SCRIPT).unwrap();
-    let plan = Plan { states: 2000, recovery_cuts: 2, ..Plan::new("sync", script, Device::by_name("nvme").unwrap()) };
+    let plan = Plan {
+        budget: Budget { states: 2000, recovery_cuts: 2, ..Budget::default() },
+        ..Plan::new("sync", script, Device::by_name("nvme").unwrap())
+    };
     let mutilate = move |inner| -> Rc<dyn Scheme> { Rc::new(Claims { inner, leaves, maps_first }) };
-    explore(&Plan { mutilate: Some(Arc::new(mutilate)), ..plan }).unwrap()
+    let subject = Subject { mutilate: Some(Arc::new(mutilate)), ..plan.subject };
+    explore(&Plan { subject, ..plan }).unwrap()
 }
 
 /// `sync` leaves stale maps: a mount would allocate what is in use to a second file. The declaration alone does not
@@ -91,7 +95,10 @@ fn leaks_are_mounted_and_repaired_alike() {
 #[test]
 fn the_same_order_is_cleared_where_fsck_comes_first() {
     let script = Script::parse("claims", SCRIPT).unwrap();
-    let report =
-        explore(&Plan { states: 2000, ..Plan::new("sync", script, Device::by_name("nvme").unwrap()) }).unwrap();
+    let report = explore(&Plan {
+        budget: Budget { states: 2000, ..Budget::default() },
+        ..Plan::new("sync", script, Device::by_name("nvme").unwrap())
+    })
+    .unwrap();
     assert_eq!(report.violations, []);
 }

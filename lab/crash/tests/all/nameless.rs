@@ -1,7 +1,7 @@
 //! Files without a name: what they held before they got one may be seen after a crash, and what was made durable of
 //! them must be.
 
-use ordo_crash::{Device, LogShape, Plan, Shape, explore};
+use ordo_crash::{Budget, Device, LogShape, Plan, Shape, Subject, explore};
 use ordo_ondisk::{Endian, Format};
 use ordo_workload::script::Script;
 
@@ -25,8 +25,11 @@ fn what_a_file_held_before_its_name_is_its_own() {
         for (disk, shape) in [("plp", shape(65536, 65536)), ("sata", shape(4096, 512))] {
             let script = Script::parse("nameless", text).unwrap();
             let device = Device::by_name(disk).unwrap();
-            let plan = Plan { states: 400, recovery_cuts: 16, ..Plan::new(scheme, script, device) };
-            let report = explore(&Plan { shape: shape.clone(), ..plan }).unwrap();
+            let plan = Plan {
+                budget: Budget { states: 400, recovery_cuts: 16, ..Budget::default() },
+                ..Plan::new(scheme, script, device)
+            };
+            let report = explore(&Plan { subject: Subject { shape: shape.clone(), ..plan.subject }, ..plan }).unwrap();
             assert!(report.violations.is_empty(), "{scheme} on {disk}: {text}: {:#?}", report.violations[0]);
         }
     }
@@ -36,8 +39,13 @@ fn what_a_file_held_before_its_name_is_its_own() {
 fn the_same_in_a_log() {
     for text in SCRIPTS {
         let plan = Plan::on_log(Script::parse("nameless", text).unwrap(), Device::by_name("plp").unwrap());
-        let log = Shape { log: Some(LogShape::of(8 << 20, 4096)), ..plan.shape.clone() };
-        let report = explore(&Plan { shape: log, states: 300, ..plan }).unwrap();
+        let log = Shape { log: Some(LogShape::of(8 << 20, 4096)), ..plan.subject.shape.clone() };
+        let report = explore(&Plan {
+            subject: Subject { shape: log, ..plan.subject },
+            budget: Budget { states: 300, ..plan.budget },
+            ..plan
+        })
+        .unwrap();
         assert!(report.violations.is_empty(), "{text}: {:#?}", report.violations[0]);
     }
 }
@@ -47,7 +55,10 @@ fn the_same_in_a_log() {
 fn what_was_made_durable_before_the_name_must_be_there() {
     let text = "---\n tmpfile @5 / 600\n write @5 0 700\n fsync @5\n link @5 d";
     let device = Device::by_name("liar").unwrap();
-    let plan = Plan { states: 2000, ..Plan::new("sync", Script::parse("lost", text).unwrap(), device) };
+    let plan = Plan {
+        budget: Budget { states: 2000, ..Budget::default() },
+        ..Plan::new("sync", Script::parse("lost", text).unwrap(), device)
+    };
     let report = explore(&plan).unwrap();
     let of_the_data = |found: &str| found.contains("bytes 0 to") || found.contains("the size of");
     assert!(report.violations.iter().any(|found| of_the_data(&found.detail)), "{:#?}", report.violations);

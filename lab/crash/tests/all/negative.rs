@@ -5,7 +5,7 @@
 
 use crate::common;
 
-use ordo_crash::{Counters, Device, Memory, Oracle, Plan, Report, explore, explore_with};
+use ordo_crash::{Budget, Counters, Device, Memory, Oracle, Plan, Report, explore, explore_with};
 use ordo_probe::{Mutant, MutantSpec, mutants};
 use ordo_schemes::AllocInit;
 use ordo_workload::script::{self, Script};
@@ -23,7 +23,7 @@ fn scripts() -> Vec<Script> {
 
 fn plan(script: &Script, device: &str) -> Plan {
     let plan = Plan::new("sync", script.clone(), Device::by_name(device).unwrap());
-    Plan { states: STATES, enough: 1, recovery_cuts: 0, ..plan }
+    Plan { budget: Budget { states: STATES, enough: 1, recovery_cuts: 0, ..plan.budget }, ..plan }
 }
 
 /// The script and the oracle that detect it.
@@ -31,7 +31,7 @@ fn convicted(spec: &MutantSpec, scripts: &[Script]) -> Option<(String, Oracle)> 
     let mut memory = Memory::default();
     scripts.iter().find_map(|script| {
         let (mut plan, spec) = (plan(script, "sata"), spec.clone());
-        plan.mutilate = Some(Arc::new(move |scheme| Mutant::new(scheme, spec.clone())));
+        plan.subject.mutilate = Some(Arc::new(move |scheme| Mutant::new(scheme, spec.clone())));
         let report = explore_with(&plan, &mut memory, &Counters::default()).unwrap();
         report.violations.first().map(|found| (script.name.clone(), found.oracle))
     })
@@ -57,7 +57,9 @@ fn every_seeded_bug_is_convicted() {
 #[test]
 fn a_cache_that_nobody_flushes_is_convicted_where_it_is_volatile() {
     let run = |script: &Script, device: &str| -> Report {
-        explore(&Plan { trusts_cache: true, ..plan(script, device) }).unwrap()
+        let mut plan = plan(script, device);
+        plan.subject.trusts_cache = true;
+        explore(&plan).unwrap()
     };
     for script in script::all() {
         for (device, volatile) in [("sata", true), ("nvme", true), ("plp", false), ("scsi94", false)] {
@@ -74,8 +76,8 @@ fn every_rule_that_is_dropped_is_missed_by_a_ready_made_script() {
     let scripts = scripts();
     let on = |alloc_init| {
         let mut plan = plan(&scripts[0], "sata");
-        plan.settings.alloc_init = Some(alloc_init);
-        plan.promises().unwrap().rules.into_iter().map(move |(rule, _)| (alloc_init, rule))
+        plan.subject.settings.alloc_init = Some(alloc_init);
+        plan.subject.promises().unwrap().rules.into_iter().map(move |(rule, _)| (alloc_init, rule))
     };
     // With all initialised there is a rule more, and one less.
     let rules: Vec<_> = on(AllocInit::Directories).chain(on(AllocInit::All)).collect();
@@ -85,8 +87,8 @@ fn every_rule_that_is_dropped_is_missed_by_a_ready_made_script() {
         let mut memory = Memory::default();
         scripts.iter().find_map(|script| {
             let mut plan = plan(script, "sata");
-            plan.settings.alloc_init = Some(alloc_init);
-            plan.settings.without.insert(rule.to_owned());
+            plan.subject.settings.alloc_init = Some(alloc_init);
+            plan.subject.settings.without.insert(rule.to_owned());
             let report = explore_with(&plan, &mut memory, &Counters::default()).unwrap();
             report.violations.first().map(|_| script.name.clone())
         })
@@ -101,9 +103,10 @@ fn every_rule_that_is_dropped_is_missed_by_a_ready_made_script() {
 fn targets_and_attributes_have_scripts_of_their_own() {
     for (rule, name) in [("target-initialised", "u22"), ("attributes-initialised", "u23")] {
         for device in ["sata", "nvme", "plp", "scsi94"] {
-            let mut plan = Plan { enough: 1, ..plan(&script::find(name).unwrap(), device) };
+            let mut plan = plan(&script::find(name).unwrap(), device);
+            plan.budget.enough = 1;
             assert_eq!(explore(&plan).unwrap().violations_total, 0, "{name} on {device}");
-            plan.settings.without.insert(rule.to_owned());
+            plan.subject.settings.without.insert(rule.to_owned());
             assert!(explore(&plan).unwrap().violations_total > 0, "{name} on {device} without {rule}");
         }
     }

@@ -6,7 +6,7 @@
 
 use crate::common;
 
-use ordo_crash::{Counters, Device, Memory, Plan, Report, explore_with};
+use ordo_crash::{Budget, Counters, Device, Memory, Plan, Report, explore_with};
 use ordo_schemes::AllocInit;
 use ordo_workload::script::moves::Space;
 use ordo_workload::script::{self, Script};
@@ -27,12 +27,17 @@ const HONEST: [&str; 4] = ["sata", "nvme", "plp", "scsi94"];
 
 fn plan(scheme: &str, script: Script, device: &str, states: u64) -> Plan {
     let device = Device::by_name(device).expect("it comes ready");
-    Plan { states, recovery_cuts: 0, enough: 3, ..Plan::new(scheme, script, device) }
+    Plan {
+        budget: Budget { states, recovery_cuts: 0, enough: 3, ..Budget::default() },
+        ..Plan::new(scheme, script, device)
+    }
 }
 
 fn explore(plan: &Plan, memory: &mut Memory) -> Report {
     let report = explore_with(plan, memory, &Counters::default());
-    report.unwrap_or_else(|error| panic!("{}, {} on {}: {error}", plan.scheme, plan.script.name, plan.device.name))
+    report.unwrap_or_else(|error| {
+        panic!("{}, {} on {}: {error}", plan.subject.scheme, plan.script.name, plan.subject.device.name)
+    })
 }
 
 fn must_be_silent(reports: impl IntoIterator<Item = Report>) {
@@ -112,8 +117,8 @@ fn with_all_initialised_no_file_shows_what_another_one_held() {
     let found = common::by_two(rows.len(), |at| {
         let run = |rule: &[&str], name: &str| {
             let mut plan = plan(rows[at].0, script::find(name).expect("it comes ready"), rows[at].1, 400);
-            plan.settings.alloc_init = Some(AllocInit::All);
-            plan.settings.without = rule.iter().map(|rule| (*rule).to_owned()).collect();
+            plan.subject.settings.alloc_init = Some(AllocInit::All);
+            plan.subject.settings.without = rule.iter().map(|rule| (*rule).to_owned()).collect();
             explore(&plan, &mut Memory::default())
         };
         let names = ["append", "overwrite", "mixed", "truncate"];
@@ -138,7 +143,7 @@ fn rules_that_are_dropped_are_missed() {
     for scheme in ["flag-part-nr-cb", "chains-cb"] {
         for (rule, script) in &dropped {
             let mut plan = plan(scheme, script.clone(), "sata", 800);
-            (plan.enough, plan.settings.without) = (1, [(*rule).to_owned()].into());
+            (plan.budget.enough, plan.subject.settings.without) = (1, [(*rule).to_owned()].into());
             let report = explore(&plan, &mut Memory::default());
             assert!(!report.violations.is_empty(), "{scheme} without {rule}: {} shows nothing", script.name);
         }

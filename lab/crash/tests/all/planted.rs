@@ -5,7 +5,7 @@
 //! checks that), and only in a thread that enables one. No other build has them: `cargo tree -p ordofs-cli -e
 //! features,normal` names no `planted`.
 
-use ordo_crash::{Device, Id, Oracle, Plan, Report, Violation, explore, shrink};
+use ordo_crash::{Budget, Device, Id, Oracle, Plan, Report, Violation, explore, replay, shrink};
 use ordo_ufs::planted::{Bug, plant};
 use ordo_workload::script::Script;
 use std::path::Path;
@@ -27,7 +27,10 @@ const NAMES: &str = "\
 
 fn plan(text: &str) -> Plan {
     let script = Script::parse("planted", text).unwrap();
-    Plan { states: 1500, ..Plan::new("sync", script, Device::by_name("sata").unwrap()) }
+    Plan {
+        budget: Budget { states: 1500, ..Budget::default() },
+        ..Plan::new("sync", script, Device::by_name("sata").unwrap())
+    }
 }
 
 fn explored(plan: &Plan, bug: Option<Bug>) -> Report {
@@ -59,7 +62,7 @@ fn explained(small: &Violation, bug: Bug) {
     let id: Id = small.id.parse().unwrap();
     let again = |bug: Option<Bug>| {
         let _planted = bug.map(plant);
-        id.replay()
+        replay(&id)
     };
     assert_eq!(again(Some(bug)).unwrap().as_ref(), Some(small));
     // Without the bug the state is right, or the run has another number of writes and no such state.

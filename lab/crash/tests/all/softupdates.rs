@@ -4,19 +4,21 @@
 
 use crate::common;
 
-use ordo_crash::{Counters, DEVICES, Device, Memory, Plan, Report, explore_with};
+use ordo_crash::{Budget, Counters, DEVICES, Device, Memory, Plan, Report, explore_with};
 use ordo_workload::script::{self, Script, ace};
 
 /// Scripts, how many states of each, and one in how many images has its recovery cut as well.
 type Sets = Vec<(Vec<Script>, u64, u32)>;
 
 fn sets() -> Sets {
-    vec![(script::bugs(), 150, 3), (script::all(), 500, 3), (script::ufs(), 200, 3), (single(), 60, 6)]
+    let short = common::short::<u64>;
+    let sets = [(script::bugs(), short(150, 50), 3), (script::all(), short(500, 150), 3)];
+    sets.into_iter().chain([(script::ufs(), short(200, 50), 3), (single(), short(60, 20), 6)]).collect()
 }
 
 /// A replay and its cuts cost more than a scan does.
 fn short_sets() -> Sets {
-    vec![(script::all(), 20, 24), (script::ufs(), 8, 48)]
+    vec![(script::all(), common::short(20, 10), 24), (script::ufs(), common::short(8, 3), 48)]
 }
 
 fn single() -> Vec<Script> {
@@ -30,7 +32,10 @@ fn explored(scheme: &str, sets: Sets, device: &Device) -> Vec<Report> {
     for (scripts, states, recovery_cuts) in sets {
         for script in scripts {
             let name = script.name.clone();
-            let plan = Plan { states, recovery_cuts, ..Plan::new(scheme, script, device) };
+            let plan = Plan {
+                budget: Budget { states, recovery_cuts, ..Budget::default() },
+                ..Plan::new(scheme, script, device)
+            };
             let report = explore_with(&plan, &mut memory, &Counters::default());
             reports.push(report.unwrap_or_else(|error| panic!("{name} on {}: {error}", device.name)));
         }
@@ -78,8 +83,11 @@ fn rules_that_are_dropped_are_missed() {
     ];
     for (scheme, rule, name) in dropped {
         let script = script::find(name).expect("it comes ready");
-        let mut plan = Plan { states: 3000, recovery_cuts: 0, enough: 1, ..Plan::new(scheme, script, sata) };
-        plan.settings.without.insert(rule.into());
+        let mut plan = Plan {
+            budget: Budget { states: 3000, recovery_cuts: 0, enough: 1, ..Budget::default() },
+            ..Plan::new(scheme, script, sata)
+        };
+        plan.subject.settings.without.insert(rule.into());
         let report = explore_with(&plan, &mut Memory::default(), &Counters::default()).expect("it can be explored");
         assert!(!report.violations.is_empty(), "{scheme} without {rule}: {name} shows nothing");
     }

@@ -5,37 +5,10 @@
 //! it reaches first. A read, a forced write, or a write for which the cache has no room waits only for the extent in
 //! flight, and goes before the rest.
 
-use super::{Completion, Disk, Source};
+use super::extent::{Extent, Source};
+use super::{Completion, Disk};
 use crate::buffer::State;
 use crate::mechanism::{Arrivals, Motion};
-
-/// Blocks that wait to be written.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Extent {
-    first: u64,
-    end: u64,
-    /// When the last of them arrived in the cache.
-    there: f64,
-    /// The writes that they come from.
-    sources: Vec<Source>,
-}
-
-impl Extent {
-    /// What remains of it without the blocks `first` to `end`.
-    fn without(self, first: u64, end: u64) -> impl Iterator<Item = Extent> {
-        let mut below = self.clone();
-        below.end = below.end.min(first);
-        for source in &mut below.sources {
-            source.end = source.end.min(first);
-        }
-        // Of the sources that now end there, the first one has the last block.
-        below.sources.dedup_by_key(|source| source.end);
-        let mut above = self;
-        above.first = above.first.max(end);
-        above.sources.retain(|source| source.end > end);
-        [below, above].into_iter().filter(|part| part.first < part.end)
-    }
-}
 
 impl Disk {
     /// Drops from the cache what a new write replaces.

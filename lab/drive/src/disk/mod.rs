@@ -13,6 +13,7 @@
 //!     faster than the media of the drives that have tags.
 
 mod defer;
+mod extent;
 mod read;
 mod write;
 
@@ -23,6 +24,7 @@ use crate::profile::{After, Cache, Controller, DiskProfile, Requested, WriteCach
 use crate::request::{Completion, Op, Options, Phases};
 use crate::seek::Arm;
 use crate::units::Ms;
+use extent::{Extent, Source};
 
 /// A mechanical drive. Times are in milliseconds since it was switched on.
 #[derive(Clone, Debug)]
@@ -47,7 +49,7 @@ pub(crate) struct Disk {
     /// Blocks that joined a write-back and are written a second time after it.
     again: Option<(u64, u64)>,
     /// Writes that wait in a large volatile cache.
-    dirty: Vec<defer::Extent>,
+    dirty: Vec<Extent>,
     /// Those writes wait until the current request has been served.
     holds_deferred: bool,
     last: Op,
@@ -59,15 +61,6 @@ pub(crate) struct Disk {
     sources: Vec<Source>,
     /// Blocks that have reached the medium, if recording is on.
     written: Vec<Recorded>,
-}
-
-/// The write that blocks come from.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Source {
-    /// The first block that no longer comes from it.
-    end: u64,
-    /// Number of requests before it.
-    number: u64,
 }
 
 /// Blocks of one write that reached the medium.

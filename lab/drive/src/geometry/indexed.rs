@@ -3,7 +3,7 @@
 //! A node is a list of entries; an entry says that from some block on the same child is repeated several times, each
 //! time shifted by so many blocks, cylinders and revolutions. The leaves are tracks.
 
-use super::Location;
+use super::location::Location;
 
 /// What an entry repeats.
 #[derive(Clone, Copy, Debug)]

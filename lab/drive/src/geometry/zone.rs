@@ -8,7 +8,7 @@
 //! Z1. Positions ascend with blocks.
 //! Z2. A run ends at a slip or where the spares of a group (track, cylinder, range) begin.
 
-use super::Location;
+use super::location::Location;
 
 /// Where the spare sectors of a zone are, and what a slip displaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

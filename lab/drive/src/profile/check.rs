@@ -2,10 +2,11 @@
 
 use std::io::Read;
 
-use super::{
+use super::data::{
     After, Cache, Controller, DiskProfile, ExtraDisconnect, Kind, Latency, Prefetch, Profile, Requested, SsdProfile,
-    WriteCache, WritePolicy, embedded, raw,
+    WriteCache, WritePolicy,
 };
+use super::{embedded, raw};
 use crate::error::ProfileError;
 use crate::geometry::{Child, Entry, Geometry, Indexed, Map, Pattern, Sparing, Zone, ZoneData};
 use crate::seek::{Curve, SeekCurve};

@@ -10,24 +10,16 @@ mod mup1994;
 mod parallel;
 mod printed;
 mod recovery;
+mod set_up;
 mod write_cost;
 
 pub use claims::{Claim, claims_of};
 pub use ordo_report::results::Document;
 pub use parallel::run_all;
+pub use set_up::{FEATURES, Paper, SetUp};
 
 use crate::error::{LabError, Result};
 use features::Features;
-use ordofs::schemes::Settings;
-
-/// A paper that can be run again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Paper {
-    /// Its key.
-    pub key: &'static str,
-    /// Its title and authors.
-    pub what: &'static str,
-}
 
 /// All of them.
 pub const PAPERS: [Paper; 6] = [
@@ -41,23 +33,6 @@ pub const PAPERS: [Paper; 6] = [
     recovery::RECOVERY,
     write_cost::WRITE_COST,
 ];
-
-/// What `ordo paper` runs without a workload: the features of the systems of jsu2000, and of others.
-pub const FEATURES: Paper =
-    Paper { key: "features", what: "The features of Seltzer and others (2000, Table 2), found by power cuts" };
-
-/// A system that a paper compares, as one of our schemes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SetUp {
-    /// Its name in the claims.
-    pub name: &'static str,
-    /// The scheme.
-    pub scheme: &'static str,
-    /// Its settings, and the rules that the paper's system does not keep.
-    pub settings: Settings,
-    /// Its log lies on a disk of its own.
-    pub separate_log: bool,
-}
 
 /// The systems of jsu2000 whose features can be determined.
 pub fn set_ups() -> Vec<SetUp> {

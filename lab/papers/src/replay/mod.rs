@@ -145,7 +145,7 @@ impl Replay<'_> {
             scheme: Some(scheme.to_owned()),
             cache: self.machine.memory,
             settings,
-            engine: self.machine.engine.clone(),
+            policy: self.machine.policy,
             ..MountOptions::default()
         };
         Ok(rt.block_on(Mounted::mount(rt, locate_on(rt, disk)?, &options))?)

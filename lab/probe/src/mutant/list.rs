@@ -7,56 +7,8 @@
 //! alone: its inode, which lies in the same block, is awaited before the call returns. The two inodes of mkdir are not
 //! swapped: both still precede the name. The count of inodes may be late: the engine keeps a block of them ahead.
 
-use super::{AtFsync, AtSync, Deed, MutantSpec, When};
-use ordo_buf::{CallKind, Fields, Role, Slot, Step};
-
-/// A kind of step at which a scheme may demand something.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum StepKind {
-    InodesCounted,
-    LinksUp,
-    DirectorySize,
-    Initialised(Role),
-    MovedData,
-    FragmentMoved,
-    ClusterMoved,
-    AttributesMoved,
-    Added,
-    Changed,
-    Removed,
-    Released(Role),
-}
-
-impl StepKind {
-    pub(super) fn of(step: &Step<'_>) -> Option<StepKind> {
-        Some(match step {
-            Step::InodesReady { .. } => StepKind::InodesCounted,
-            Step::InodeChanged { fields: Fields::LinksUp, .. } => StepKind::LinksUp,
-            Step::InodeChanged { fields: Fields::DirectorySize, .. } | Step::SizeGrown { directory: true, .. } => {
-                StepKind::DirectorySize
-            }
-            Step::BlockReady { block, role: Role::Data, .. } if block.has_moved() => StepKind::MovedData,
-            Step::BlockReady { role, .. } => StepKind::Initialised(*role),
-            Step::BlockAllocated { freed: Some(_), slot, .. } => match slot {
-                Slot::Inode(..) => StepKind::FragmentMoved,
-                Slot::Indirect(..) => StepKind::ClusterMoved,
-                Slot::ExtAttr(..) => StepKind::AttributesMoved,
-            },
-            Step::LinkAdded { .. } => StepKind::Added,
-            Step::LinkChanged { .. } => StepKind::Changed,
-            Step::LinkRemoved { .. } => StepKind::Removed,
-            Step::BlocksReleased { at, .. } => StepKind::Released(at.kind()),
-            _ => return None,
-        })
-    }
-}
-
-/// A place in calls of some kinds; of all kinds if the list is empty.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Site {
-    pub(super) place: StepKind,
-    pub(super) calls: &'static [CallKind],
-}
+use super::spec::{AtFsync, AtSync, Deed, MutantSpec, Site, StepKind, When};
+use ordo_buf::{CallKind, Role};
 
 /// A site, and which bugs are seeded there.
 struct Row {

@@ -1,84 +1,27 @@
 //! Seeded bugs: a wrapper that makes a scheme break a promise at one kind of step, or at fsync or sync. A crash
-//! explorer that does not detect them would detect nothing.
+//! explorer must detect each of them.
 //!
 //! mutant-1. A mutant declares what it does not keep: name, promises and rules are those of the scheme behind it.
-//! mutant-2. Only what would be waited for counts as an occurrence. A demand for a buf that is already durable is
-//!     passed on: omitting it changes nothing.
+//! mutant-2. A wait counts as an occurrence of its step only if there is something to wait for. A demand for a buf
+//!     that is already durable is passed on: omitting it changes nothing.
 //! mutant-3. Every ticket is returned with the answer to its own step, so that a mutant frees too early and never
 //!     twice.
 
 mod list;
+mod spec;
 #[cfg(test)]
 mod tests;
 
 pub use list::mutants;
-use list::{Site, StepKind};
+pub use spec::MutantSpec;
+
+use spec::{AtFsync, AtSync, Deed, Site, StepKind};
 
 use ordo_buf::{Answer, BufRef, Cache, Key, Landing, Must, Op, Scheme, Step, Wrapper};
 use ordo_ondisk::{Ino, Lbn};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
-
-/// A seeded bug.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MutantSpec {
-    /// Its stable name: action, step, and which of its occurrences.
-    pub name: String,
-    /// What is wrong, in one line.
-    pub says: String,
-    deed: Deed,
-    when: When,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Deed {
-    /// The demand is omitted.
-    Forget(Site),
-    /// The demand is delayed to the end of the call.
-    Late(Site),
-    /// The demand is delayed until after the next one of the same call.
-    Swap(Site),
-    Fsync(AtFsync),
-    Sync(AtSync),
-}
-
-/// What fsync does instead.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum AtFsync {
-    Nothing,
-    WithoutInode,
-    WithoutData,
-    WithoutIndirect,
-    WithoutLast,
-    WithoutWaiting,
-}
-
-/// What sync does instead.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum AtSync {
-    Nothing,
-    WithoutWaiting,
-}
-
-/// Which occurrences are affected.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum When {
-    Every,
-    EverySecond,
-    Only(u64),
-}
-
-impl When {
-    /// Whether the `n`-th occurrence is affected, counted from 1.
-    fn means(self, n: u64) -> bool {
-        match self {
-            When::Every => true,
-            When::EverySecond => n.is_multiple_of(2),
-            When::Only(k) => n == k,
-        }
-    }
-}
 
 /// A scheme with a seeded bug.
 pub struct Mutant {

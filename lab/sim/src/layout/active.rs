@@ -10,11 +10,11 @@
 //! A4. A group's journal takes free blocks of its group as long as there are unused ones, and then its own oldest. A
 //!     group that has none to give is passed over for the next nearest. Versions that are old stay readable until then.
 
-use super::ext3::{Ext3, Mode, body};
-use super::{Batch, Done, Layout, write_all};
+use super::ext3::{Ext3, body};
+use super::seam::{Batch, Done, Layout, write_all};
 use crate::learning::Learning;
 use crate::sched::{Copies, Tag, Taken};
-use crate::setting::Setting;
+use crate::setting::{Mode, Setting};
 use crate::volume::{GROUP, NONE, Volume};
 use std::collections::VecDeque;
 

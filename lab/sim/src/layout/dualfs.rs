@@ -3,7 +3,7 @@
 
 use super::log::Log;
 use super::place::Placer;
-use super::{Batch, Layout, is_metadata, write_all};
+use super::seam::{Batch, Layout, is_metadata, write_all};
 use crate::sched::{Tag, Taken};
 use crate::setting::Setting;
 use crate::volume::{NONE, Run, Volume};

@@ -1,7 +1,7 @@
 //! ext2: everything in place, and what is dirty is written by a timer, in no order.
 
 use super::place::{Placer, whole};
-use super::{Batch, Layout, write_all};
+use super::seam::{Batch, Layout, write_all};
 use crate::sched::{Tag, Taken};
 use crate::setting::Setting;
 use crate::volume::Volume;

@@ -4,21 +4,10 @@
 //! disk. The checkpoint follows at once: what was journaled is written home.
 
 use super::place::{Placer, whole};
-use super::{Batch, Done, Layout, write_all};
+use super::seam::{Batch, Done, Layout, write_all};
 use crate::sched::{Tag, Taken};
-use crate::setting::Setting;
+use crate::setting::{Mode, Setting};
 use crate::volume::Volume;
-
-/// What is journaled, and in which order data is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mode {
-    /// Data and metadata.
-    Journal,
-    /// Metadata, when the data is on the disk.
-    Ordered,
-    /// Metadata; data is written in no order.
-    Writeback,
-}
 
 /// Blocks of the journal.
 const JOURNAL: u32 = 8192;

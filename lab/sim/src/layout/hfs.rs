@@ -2,7 +2,7 @@
 //! blocks, in a partition of a tenth of the disk in its middle (Table I).
 
 use super::dualfs::Split;
-use super::{Batch, Layout};
+use super::seam::{Batch, Layout};
 use crate::sched::Taken;
 use crate::setting::Setting;
 use crate::volume::{Kind, Volume};

@@ -2,7 +2,7 @@
 //! end together, behind a summary. Where an inode lies is known in memory; its map is not written here.
 
 use super::log::Log;
-use super::{Batch, Layout, write_all};
+use super::seam::{Batch, Layout, write_all};
 use crate::sched::{Tag, Taken};
 use crate::setting::Setting;
 use crate::volume::{GROUP, NONE, Volume};

@@ -10,8 +10,8 @@
 //! files with hits are read, which are the same ones when a symbol is asked for again. Between files, one request in a
 //! hundred goes to other places (headers of the system).
 
+use super::scribe::{ATLAS, Scribe, group};
 use super::source::{self, Source};
-use super::{ATLAS, Scribe, group};
 use crate::trace::{Directory, File, Op, Trace};
 use std::ops::Range;
 

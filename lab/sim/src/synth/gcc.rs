@@ -6,8 +6,8 @@
 //! is written beside it; at the end of each directory its objects are linked, and at the end of all, the kernel.
 //! make(1) looks at every file of a directory first. Headers lie in one directory. The source lies in groups 20 to 29.
 
+use super::scribe::{ATLAS, Scribe, group};
 use super::source::{self, Source};
-use super::{ATLAS, Scribe, group};
 use crate::trace::{Directory, File, Op, Trace};
 
 /// The share of the files that are compiled, and headers that one includes.

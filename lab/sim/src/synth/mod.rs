@@ -7,13 +7,12 @@
 mod cscope;
 mod gcc;
 mod multi;
+mod scribe;
 mod source;
 mod tpcr;
 mod viewperf;
 
-use crate::luck::Luck;
-use crate::trace::{Catalogue, Contents, Op, Request, Trace};
-use crate::volume::GROUP;
+use crate::trace::Trace;
 
 /// Their names.
 pub const NAMES: [&str; 6] = ["cscope", "gcc", "viewperf", "tpc-r", "multi1", "multi2"];
@@ -32,66 +31,11 @@ pub fn named(name: &str, seed: u64) -> Option<Trace> {
     Some(made)
 }
 
-/// The drive of all traces but one.
-const ATLAS: &str = "quantum_atlas_10k";
-const CHEETAH: &str = "seagate_cheetah_15k5";
-
-/// The place of a group of the Atlas, which has 68.
-fn group(number: u32) -> f64 {
-    (f64::from(number) + 0.5) / f64::from(crate::volume::blocks_of(ATLAS) / GROUP)
-}
-
-/// Writes down requests.
-struct Scribe {
-    name: &'static str,
-    drive: &'static str,
-    luck: Luck,
-    at_ms: f64,
-    files: Catalogue,
-    requests: Vec<Request>,
-}
-
-impl Scribe {
-    fn new(name: &'static str, drive: &'static str, seed: u64) -> Scribe {
-        let (luck, files) = (Luck::of(seed, name), Catalogue::default());
-        Scribe { name, drive, luck, at_ms: 0.0, files, requests: Vec::new() }
-    }
-
-    /// Time passes: about so many milliseconds.
-    fn pass(&mut self, mean_ms: f64) {
-        self.at_ms += self.luck.about(mean_ms);
-    }
-
-    fn ask(&mut self, op: Op, file: u32, first: u32, blocks: u32) {
-        self.requests.push(Request { at_ms: self.at_ms, op, file, first, blocks });
-    }
-
-    /// Blocks `first` to `end` of a file in pieces, with about so much time before each.
-    fn pass_through(&mut self, op: Op, file: u32, (first, end): (u32, u32), piece: u32, each_ms: f64) {
-        let mut at = first;
-        while at < end {
-            let blocks = piece.min(end - at);
-            self.pass(each_ms);
-            self.ask(op, file, at, blocks);
-            at += blocks;
-        }
-    }
-
-    /// A whole file.
-    fn whole(&mut self, op: Op, file: u32, piece: u32, each_ms: f64) {
-        let blocks = self.files.files[file as usize].blocks;
-        self.pass_through(op, file, (0, blocks), piece, each_ms);
-    }
-
-    fn end(self) -> Trace {
-        let Scribe { name, drive, files, requests, .. } = self;
-        Trace { name: name.to_owned(), drive, contents: Contents::Files(files), requests }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::scribe::CHEETAH;
     use super::*;
+    use crate::trace::Contents;
 
     #[test]
     fn a_seed_makes_the_same_trace_and_another_seed_another() {

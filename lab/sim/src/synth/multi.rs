@@ -3,7 +3,7 @@
 //! Ours: each program has its own files. They begin at the same time and take turns, so that each takes as many times
 //! as long as there are programs.
 
-use super::ATLAS;
+use super::scribe::ATLAS;
 use crate::trace::{Catalogue, Contents, Directory, File, Request, Trace};
 
 /// The traces as one.

@@ -1,7 +1,7 @@
 //! A tree of source files of the size of Linux 2.4.20, which cscope and gcc work on. From the release: 12,400 files in
 //! 700 directories, 143 MB; two of three files have at most four blocks. How deep it is, is ours.
 
-use super::{Scribe, group};
+use super::scribe::{Scribe, group};
 use crate::trace::{Directory, File};
 
 const DIRECTORIES: u32 = 700;

@@ -8,7 +8,7 @@
 //! rows of one come faster than the drive reads them. The share of the questions that have come before is [`AGAIN`];
 //! what active journaling gains depends on it more than on anything else.
 
-use super::{CHEETAH, Scribe};
+use super::scribe::{CHEETAH, Scribe};
 use crate::trace::{Directory, File, Op, Trace};
 
 const QUESTIONS: u32 = 1700;

@@ -6,7 +6,7 @@
 //! time; then a result is written to a file in the same directory. One request in a hundred reads a library or
 //! configuration file of the program.
 
-use super::{ATLAS, Scribe, group};
+use super::scribe::{ATLAS, Scribe, group};
 use crate::trace::{Directory, File, Op, Trace};
 
 const SETS: u32 = 10;

@@ -2,8 +2,7 @@
 //! sectors, and the program's name in brackets. Only requests that enter the queue count (action `Q`); of these, reads
 //! and writes of data.
 
-use super::blocks::{BlockRequest, nanoseconds};
-use super::read::Line;
+use super::blocks::{BlockRequest, Line, nanoseconds};
 
 /// The summary that ends the listing begins so.
 pub(super) fn is_summary(line: &str) -> bool {

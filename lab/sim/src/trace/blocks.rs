@@ -1,6 +1,6 @@
 //! From requests for sectors to a trace of blocks of 4 KB.
 
-use super::{Contents, Op, Request, Trace};
+use super::request::{Contents, Op, Request, Trace};
 use crate::volume::{SECTORS, drive_for};
 
 /// A request as a device sees it.
@@ -29,6 +29,9 @@ impl BlockRequest {
         }
     }
 }
+
+/// Why a line is none of a form, or its request; `None` is a line that says nothing of interest.
+pub(super) type Line = Result<Option<BlockRequest>, &'static str>;
 
 /// A text as nanoseconds, of which a unit has `unit`; `None` if it is no time since a start.
 pub(super) fn nanoseconds(text: &str, unit: f64) -> Option<u64> {

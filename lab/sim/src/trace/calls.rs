@@ -1,10 +1,10 @@
 //! A trace of files as the calls of a file trace, so that the engine can do what the simulator simulates.
 //!
-//! Calls1. A call for each request, in the same order: a read, a write or a question for the inode. Where a file is
+//! Calls1. Each request becomes a call, in the same order: a read, a write or a question for the inode. Where a file is
 //!         new, its first write has a `create` before it at the same time, which is no request.
 //! Calls2. What was there before is made in the order of a walk: a directory, its files, the next directory. So a file
 //!         system that takes the next free place puts them as the simulator does.
-//! Calls3. A trace of a device has no files, and no calls.
+//! Calls3. A trace of a block device cannot be converted: it does not say which files its requests belong to.
 
 use super::{Catalogue, Contents, Op, Request, Trace};
 use ordo_filetrace::{Call, Cast, Found, Kind, Op as Does, Outcome};

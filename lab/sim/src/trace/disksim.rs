@@ -1,7 +1,6 @@
 //! DiskSim's ASCII form: arrival in milliseconds, device, first sector of 512 bytes, sectors, flags (bit 0: read).
 
-use super::blocks::{BlockRequest, nanoseconds};
-use super::read::Line;
+use super::blocks::{BlockRequest, Line, nanoseconds};
 
 pub(super) fn line(line: &str) -> Line {
     let mut fields = line.split_ascii_whitespace();

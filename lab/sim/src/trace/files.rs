@@ -6,8 +6,8 @@
 //! F3. Where a directory lies is not in the trace: those in the root lie apart from each other, evenly over the drive,
 //!     and others beside the one that they are in. What is known only by its number lies in the root.
 
-use super::read::{Format, TraceError};
-use super::{Catalogue, Contents, Directory, File, Op, Request, Trace};
+use super::format::{Format, TraceError};
+use super::request::{Catalogue, Contents, Directory, File, Op, Request, Trace};
 use crate::volume::{LARGEST_SECTORS, SECTORS, drive_for};
 use ordo_filetrace::{Call, Cast, Kind, Object, Op as Does};
 

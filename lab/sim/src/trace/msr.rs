@@ -1,8 +1,7 @@
 //! The form of Microsoft Research's traces at SNIA: timestamp in units of 100 nanoseconds, host, disk, `Read` or
 //! `Write`, offset in bytes, size in bytes, response time.
 
-use super::blocks::BlockRequest;
-use super::read::Line;
+use super::blocks::{BlockRequest, Line};
 
 /// The line of names that some files begin with.
 pub(super) fn is_heading(line: &str) -> bool {

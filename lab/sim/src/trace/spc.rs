@@ -1,8 +1,7 @@
 //! The form of the Storage Performance Council: unit, first sector of 512 bytes, bytes, `R` or `W`, seconds; further
 //! fields are allowed. All units are taken for one device.
 
-use super::blocks::{BlockRequest, nanoseconds};
-use super::read::Line;
+use super::blocks::{BlockRequest, Line, nanoseconds};
 
 pub(super) fn line(line: &str) -> Line {
     let fields: Vec<&str> = line.split(',').map(str::trim).collect();

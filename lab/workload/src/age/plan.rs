@@ -4,14 +4,14 @@
 //! P2. After a day each use takes its share of the fill level, to within the last file; packages to within a
 //!     fiftieth, or the last one.
 
-use super::profile::{Kind, Use};
+use super::aging::Aging;
+use super::op::Op;
+use super::profile::Kind;
+use super::state::{KEPT, State};
 use super::tree::Tree;
-use super::{Aging, Op};
 use ordo_rt::Rng;
 use std::collections::VecDeque;
 
-/// Newsgroups are expired by how long they are kept: each third of them twice as long as the third before.
-const KEPT: [u32; 5] = [1, 2, 3, 5, 8];
 /// A user's directories, and those of a package, at most.
 const FAMILY: u64 = 8;
 /// Directories of a use in which people work at a time, of all: one in so many, and at least so many.
@@ -20,26 +20,6 @@ const WORKING: (usize, usize) = (20, 4);
 const SLACK: u64 = 50;
 /// The largest file takes this part of the volume.
 const LARGEST: u64 = 32;
-
-/// What a use remembers.
-#[derive(Debug, Clone)]
-pub(super) struct State {
-    use_: Use,
-    /// Users or packages: the directory of each, and those below it. Of a spool: its newsgroups.
-    pub(super) families: Vec<Vec<u32>>,
-    /// Directories in which people work.
-    working: Vec<u32>,
-    /// The articles of each class of newsgroups in the order in which they came: directory and file.
-    pub(super) queues: [VecDeque<(u32, u32)>; 5],
-    /// Bytes of packages that should have been replaced.
-    due: u64,
-}
-
-impl State {
-    pub(super) fn new(of: &Use) -> State {
-        State { use_: *of, families: Vec::new(), working: Vec::new(), queues: Default::default(), due: 0 }
-    }
-}
 
 impl Aging {
     /// The operations of the next day.

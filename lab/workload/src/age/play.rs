@@ -1,6 +1,9 @@
 //! A day's operations as calls on a file system.
 
-use super::{Aging, Op};
+use super::aged::Full;
+use super::aging::Aging;
+use super::op::Op;
+use super::tree::Tree;
 use crate::error::{Result, at};
 use crate::paths::{self, Held, Session};
 use ordo_vfs::{Error, FileSystem, Name, Refusal, SetAttr};
@@ -10,32 +13,6 @@ use rustc_hash::{FxHashMap, FxHashSet};
 const TRANSFER: u64 = 1 << 20;
 /// How often room is made for one directory.
 const PATIENCE: u32 = 100;
-
-/// What has happened to a volume.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Aged {
-    /// Operations, those that were refused among them.
-    pub ops: u64,
-    /// Files made.
-    pub created: u64,
-    /// Files removed.
-    pub removed: u64,
-    /// Bytes written to files.
-    pub bytes: u64,
-    /// Days on which the volume refused something for lack of space.
-    pub full: Vec<Full>,
-}
-
-/// A day on which there was no room.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Full {
-    /// The day of the study; negative before it.
-    pub day: i64,
-    /// Operations that were refused.
-    pub refused: u64,
-    /// Bytes that were free when the first was refused, in blocks and in fragments, the reserve among them.
-    pub free: u64,
-}
 
 /// A day that is being played.
 struct Player<'p, 'a, F: FileSystem> {
@@ -203,7 +180,7 @@ impl Aging {
 
 impl<'a, F: FileSystem> Player<'_, 'a, F> {
     /// The directory `dir`, looked up once a day.
-    async fn dir(&mut self, tree: &super::Tree, dir: u32) -> ordo_vfs::Result<&Held<'a, F>> {
+    async fn dir(&mut self, tree: &Tree, dir: u32) -> ordo_vfs::Result<&Held<'a, F>> {
         if !self.dirs.contains_key(&dir) {
             let parent = tree.dir(dir).parent;
             let held = match parent {
@@ -219,7 +196,7 @@ impl<'a, F: FileSystem> Player<'_, 'a, F> {
         self.dirs.get(&dir).ok_or_else(|| Refusal::NotFound.into())
     }
 
-    async fn call(&mut self, tree: &super::Tree, op: Op) -> ordo_vfs::Result<()> {
+    async fn call(&mut self, tree: &Tree, op: Op) -> ordo_vfs::Result<()> {
         let session = self.session;
         match op {
             Op::Mkdir { dir } => {
@@ -271,7 +248,7 @@ impl<'a, F: FileSystem> Player<'_, 'a, F> {
         }
     }
 
-    async fn file(&mut self, tree: &super::Tree, dir: u32, file: u32) -> ordo_vfs::Result<Held<'a, F>> {
+    async fn file(&mut self, tree: &Tree, dir: u32, file: u32) -> ordo_vfs::Result<Held<'a, F>> {
         let session = self.session;
         session.lookup(self.dir(tree, dir).await?, Name::new(file_name(file).as_bytes())?).await
     }
@@ -287,7 +264,7 @@ impl<'a, F: FileSystem> Player<'_, 'a, F> {
     }
 
     /// Removes what is there of a file that was refused.
-    async fn give_up(&mut self, tree: &super::Tree, dir: u32, file: u32) -> ordo_vfs::Result<()> {
+    async fn give_up(&mut self, tree: &Tree, dir: u32, file: u32) -> ordo_vfs::Result<()> {
         match self.call(tree, Op::Remove { dir, file }).await {
             Err(Error::Refused(Refusal::NotFound)) => Ok(()),
             other => other,

@@ -6,8 +6,9 @@
 //! F3. A directory for which there is no room even so is done without. It is tried again, once, before each operation
 //!     that needs it; a file in it is given up if that fails.
 
+use super::aging::Aging;
+use super::op::Op;
 use super::profile::Kind;
-use super::{Aging, Op};
 
 /// How much more than what was refused is removed.
 const MORE: u64 = 4;

@@ -1,6 +1,6 @@
 //! Compares two trees.
 
-use super::player::{Seen, hash};
+use super::player::{OWN_FILES, Seen, hash};
 use crate::paths::{Held, Session, join};
 use ordo_vfs::{Error, FileSystem, Kind, Name, Refusal, Result, Whence};
 use rustc_hash::FxHashMap;
@@ -26,9 +26,6 @@ impl Difference {
         Difference { path: path.to_owned(), what: what.to_owned(), left, right }
     }
 }
-
-/// The journals of a volume, in its root directory. No script makes them.
-pub(super) const OWN_FILES: [&[u8]; 3] = [b".sujournal", b".ordofs-log", b".ordofs-active"];
 
 type Compared<T> = std::result::Result<T, Difference>;
 

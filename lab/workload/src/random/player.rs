@@ -1,12 +1,14 @@
 //! Applies operations and reports their outcomes.
 
 use super::Op;
-use super::compare::OWN_FILES;
 use crate::contents;
 use crate::paths::{self, Held, Session};
 use ordo_vfs::{Attr, Caller, Error, FileSystem, Kind, Mode, Name, Refusal, SetAttr, SetTime, Stamp, Whence};
 use std::hash::Hasher;
 use std::rc::Rc;
+
+/// The journals of a volume, in its root directory. No script makes them.
+pub(super) const OWN_FILES: [&[u8]; 3] = [b".sujournal", b".ordofs-log", b".ordofs-active"];
 
 /// Attributes that every correct file system agrees on (workload-random-1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

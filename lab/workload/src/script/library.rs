@@ -1,6 +1,6 @@
 //! The ready-made scripts, and looking them up.
 
-use super::Script;
+use super::calls::Script;
 
 /// Names and texts: the files of these names in a folder.
 macro_rules! texts {

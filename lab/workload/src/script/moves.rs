@@ -16,7 +16,7 @@
 //! assert_eq!(space.count(), 158);
 //! ```
 
-use super::{Script, numbers};
+use super::calls::{Script, numbers};
 use crate::random::{Op, Outcome, Player};
 use ordo_model::{MemFs, ready};
 use ordo_vfs::{Caller, RenameMode};

@@ -1,6 +1,6 @@
 //! The text form of a script.
 
-use super::Script;
+use super::calls::Script;
 use super::expand::expand;
 use crate::random::{Op, usage};
 use std::collections::BTreeSet;

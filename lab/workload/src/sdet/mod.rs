@@ -30,7 +30,10 @@
 //! On the modelled machine it was not enough; `ordo paper mup1994` uses shorter commands (`docs/papers/mup1994.md`).
 
 mod mix;
+mod setting;
 mod user;
+
+pub use setting::Sdet;
 
 use crate::error::{Result, at};
 use crate::meter::{Meter, Phase, PhaseResult};
@@ -40,27 +43,6 @@ use mix::{MIX, Subtask};
 use ordo_rt::Rng;
 use ordo_vfs::FileSystem;
 use user::User;
-
-table! {
-    /// Its parameters.
-    pub struct Sdet {
-        scripts: u64 = 1, "scripts of this user, one after another";
-        seed: u64 = 42, "where the random orders start";
-        temps: u64 = 6, "temporary files of a compilation";
-        transfer: u64 = 8192, "bytes of one read or write";
-        process_us: u64 = 27_000, "microseconds computed for each process (on a modelled machine)";
-        look_us: u64 = 3_500, "microseconds computed for each file whose attributes are looked at";
-        byte_ns: u64 = 300, "nanoseconds computed for each byte looked at";
-        compile_ms: u64 = 200, "milliseconds computed for each source compiled";
-        link_ms: u64 = 100, "milliseconds computed for each program linked";
-        nroff_ms: u64 = 100, "milliseconds computed for each nroff";
-        spell_ms: u64 = 100, "milliseconds computed for each spell";
-    }
-}
-
-const SOURCES: u64 = 8;
-const HEADERS: u64 = 4;
-const DOCS: u64 = 6;
 
 /// The subtasks of a script in a new random order.
 fn script(rng: &mut Rng) -> Vec<&'static Subtask> {

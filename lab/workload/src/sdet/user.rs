@@ -1,7 +1,7 @@
 //! One user of `sdet`: each command as calls.
 
 use super::mix::Command;
-use super::{DOCS, HEADERS, SOURCES, Sdet};
+use super::setting::{DOCS, HEADERS, SOURCES, Sdet};
 use crate::compile::{At, Compile};
 use crate::paths::{self, Held, split};
 use crate::unix::{Costs, Unix};

@@ -15,9 +15,9 @@
 //! where TPC-B has 85 of 100 accounts from the teller's own branch: each page is used as often either way. The data
 //! base's own computing takes no time.
 //!
-//! T1. The tree is loaded whole and never splits. Where a record is follows from its key, so a run does not depend on
-//!     what is read back: the laboratory does not keep the contents of files (buf-9). Even so the pages from the root
-//!     to the leaf are read in their order, as a search reads them, and the amounts are added in the pages.
+//! T1. The tree is loaded whole and never splits. The place of a record follows from its key, so a run does not depend
+//!     on what is read back: the laboratory does not keep the contents of files (buf-9). Even so the pages from the
+//!     root to the leaf are read in their order, as a search reads them, and the amounts are added in the pages.
 //! T2. With `verify` it does depend on them. Each page must name itself, each search must find its way by the keys, and
 //!     at the end accounts, branches, tellers and history must have the same sum, which is TPC-B's condition of
 //!     consistency: so a page that came back old is found. On a disk without contents this fails.
@@ -30,9 +30,9 @@ mod pool;
 
 use crate::error::{Result, at};
 use crate::meter::{Meter, Phase, PhaseResult};
-use crate::own_log::ProgramLog;
 use crate::paths::{Held, Session, join};
 use crate::program::Program;
+use crate::program_log::ProgramLog;
 use layout::{BRANCHES, FILES, File, PAGES, PageId, Place, Shape, TELLERS};
 use ordo_rt::Rng;
 use ordo_vfs::{FileSystem, Name};
@@ -312,7 +312,7 @@ mod tests {
     #[test]
     fn each_group_of_transactions_is_one_write_of_the_log_and_without_one_nothing_is_written() {
         for (log, group, writes) in [(0, 1, 0), (900, 1, 1100), (900, 16, 68), (900, 2000, 0)] {
-            let (fs, disk) = (MemFs::timeless(), crate::own_log::tests::Noted::default());
+            let (fs, disk) = (MemFs::timeless(), crate::program_log::tests::Noted::default());
             let session = Session::new(&fs).with_own_log(&disk);
             let program = Tpcb { log, group, ..SMALL };
             ready(session.mkdir_all("b")).unwrap();

@@ -1,4 +1,4 @@
-//! A connection of either kind.
+//! A connection to a server: TCP or a Unix socket, plain or encrypted.
 
 use std::io::{self, IoSlice, Read, Write};
 use std::net::{Shutdown, TcpStream, ToSocketAddrs};

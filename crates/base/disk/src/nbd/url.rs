@@ -1,6 +1,6 @@
 //! The address of an export, after the NBD project's document of URIs (doc/uri.md).
 //!
-//! What a parameter says that we do not know could matter to who wrote it: it is refused.
+//! An unknown parameter is refused: whoever wrote it may depend on it.
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! Which systems can use a volume: whose kernel mounts it for writing, and whose fsck finds nothing wrong in it that
-//! the system which made it has put there.
+//! Which systems can use a volume: the kernel mounts it for writing, and fsck does not take for damage what the system
+//! that made the volume has put there.
 //!
 //! Decided from the superblock alone. It does not show whether a file has extended attributes, whose blocks NetBSD
 //! counts on its own UFS2 with attributes only. A system of the other byte order may not recognise the volume either:

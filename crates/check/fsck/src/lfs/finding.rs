@@ -4,11 +4,11 @@
 //! The rule is 60 more than the number of the invariant in `docs/fsck.md`, section "Log-structured volumes".
 
 use crate::Severity;
-use crate::finding::findings;
+use crate::finding::{Inner, findings};
 
 impl LogFinding {
     /// Holds no other finding; see [`crate::Finding`].
-    fn inner(&self) -> Option<&LogFinding> {
+    fn inner(&self) -> Option<Inner> {
         None
     }
 }

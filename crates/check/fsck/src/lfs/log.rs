@@ -1,9 +1,9 @@
 //! Partial segments as they lie in the log.
 
 use crate::Error;
-use crate::image::Image;
 use ordo_ondisk::lfs::summary::{Seal, seal};
 use ordo_ondisk::lfs::{Daddr, Geometry, Pseg, SegNo, Serial, Summary, Superblock};
+use ordo_recover::Image;
 
 /// Where the log ends.
 #[derive(Clone, Copy, Debug, Default)]

@@ -29,7 +29,6 @@ mod write;
 pub use finding::LogFinding;
 
 use crate::bits::Bits;
-use crate::image::Image;
 use crate::report::{Journal, Report, Usage};
 use crate::{Error, Mode, Options};
 use ifile::Ifile;
@@ -37,6 +36,7 @@ use log::LogEnd;
 use open::Opened;
 use ordo_disk::{Block, Disk, DiskOff, Kind, ReadPart, Tag};
 use ordo_ondisk::lfs::{LABEL_PAD, recognise};
+use ordo_recover::Image;
 use ordo_rt::Rt;
 use state::Volume;
 use std::rc::Rc;

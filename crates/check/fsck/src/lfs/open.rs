@@ -5,13 +5,13 @@
 //!     a partial segment.
 
 use super::log::{Position, position};
-use crate::image::Image;
 use crate::{Error, Finding, LogFinding};
 use ordo_disk::Disk;
 use ordo_ondisk::dinode::mode;
 use ordo_ondisk::lfs::superblock::{Choice, Copy, Fields, Magic, RawSb32, RawSb64, SIZE, choose};
 use ordo_ondisk::lfs::{CleanerInfo, Daddr, LABEL_PAD, Superblock, cksum, inode_block, recognise};
 use ordo_ondisk::{ByteOff, Corrupt};
+use ordo_recover::Image;
 use std::rc::Rc;
 
 /// The volume's description.

@@ -19,12 +19,12 @@ use super::layout::{Layout, Wanted};
 use super::log::pseg_at;
 use super::state::Volume;
 use super::tree::has_blocks;
-use crate::dirty::Order;
 use crate::{Error, LogFinding};
 use ordo_ondisk::lfs::ifile::SegFlags;
 use ordo_ondisk::lfs::summary::{PsegBuilder, Stamp, SumFlags};
 use ordo_ondisk::lfs::{Daddr, IFILE, Item, SegNo, SegUse, Serial, Version, inode_block};
 use ordo_ondisk::{Dinode, Ino, Lbn, Root};
+use ordo_recover::Order;
 
 impl Volume {
     /// Writes all repairs. `false` if there is no clean space for them.

@@ -23,8 +23,7 @@ fn survives(disk: &RamDisk, what: &str) -> bool {
 }
 
 fn substitute(name: &str, parts: &[Range<usize>]) {
-    let Some(good) = common::image(name) else { return };
-    let pristine = RamDisk::from_bytes(&good);
+    let pristine = RamDisk::from_bytes(&ordo_volumes::volume(name));
     let (mut runs, mut refused) = (0, 0);
     for at in parts.iter().cloned().flat_map(|part| part.step_by(4)) {
         for value in VALUES {
@@ -38,14 +37,14 @@ fn substitute(name: &str, parts: &[Range<usize>]) {
     assert_eq!(refused, 0, "{name}: a backup superblock is there");
 }
 
-#[test]
-fn every_word_of_the_first_structures_of_freebsd() {
-    // Superblock, header and maps of group 0, inodes 2 to 9, the root directory.
+// Superblock, header and maps of group 0, inodes 2 to 9, the root directory.
+ordo_volumes::freebsds_volumes!(
+    every_word_of_the_first_structures_of_freebsd,
     substitute(
         "ufs-little",
         &[65536..65536 + 1376, 131_072..131_072 + 320, 163_840 + 512..163_840 + 2560, 0x40000..0x40200],
-    );
-}
+    )
+);
 
 /// Random damage of every kind: flipped bits, extreme words, sectors zeroed or copied.
 pub(crate) fn damage(disk: &RamDisk, size: u64, superblock: u64, rng: &mut ordo_rt::Rng) {
@@ -78,11 +77,9 @@ fn count() -> u64 {
     std::env::var("FSCK_CAMPAIGN").ok().and_then(|count| count.parse().ok()).unwrap_or(150)
 }
 
-#[test]
-fn random_damage_is_repaired_or_refused() {
-    let images = [("ufs-little", 65536), ("ufs-big", 65536), ("netbsd-ffs2-le", 65536), ("netbsd-ffs1-be", 8192)];
-    for (name, superblock) in images {
-        let Some(good) = common::image(name) else { continue };
+fn damaged_at_random(volumes: &[(&str, u64)]) {
+    for &(name, superblock) in volumes {
+        let good = ordo_volumes::volume(name);
         let pristine = RamDisk::from_bytes(&good);
         let mut refused = 0;
         let only = std::env::var("FSCK_SEED").ok().and_then(|seed| seed.parse::<u64>().ok());
@@ -94,3 +91,13 @@ fn random_damage_is_repaired_or_refused() {
         eprintln!("{name}: {refused} refused");
     }
 }
+
+#[test]
+fn random_damage_is_repaired_or_refused() {
+    damaged_at_random(&[("netbsd-ffs2-le", 65536), ("netbsd-ffs1-be", 8192)]);
+}
+
+ordo_volumes::freebsds_volumes!(
+    random_damage_of_freebsds_volumes_is_repaired_or_refused,
+    damaged_at_random(&[("ufs-little", 65536), ("ufs-big", 65536)])
+);

@@ -7,12 +7,9 @@ use ordo_ondisk::dinode::{flags, mode};
 use ordo_ondisk::superblock::fields::flag;
 use ordo_ondisk::{ByteOff, Cgx, Dialect, Dinode, Endian, Geometry, Ino, Superblock};
 
-const NAMES: [&str; 5] = ["ufs-little", "ufs-big", "netbsd-ffs2-le", "netbsd-ffs1-be", "netbsd-ffs0-be"];
-
-#[test]
-fn volumes_of_other_systems_are_whole() {
-    for name in NAMES {
-        let Some(bytes) = common::image(name) else { continue };
+fn are_whole(names: &[&str]) {
+    for name in names {
+        let bytes = ordo_volumes::volume(name);
         let disk = RamDisk::from_bytes(&bytes);
         let report = common::run(&disk, Mode::Check).unwrap_or_else(|why| panic!("{name}: {why}"));
         assert_eq!(report.exit_code(), 0, "{name}:\n{}", common::told(&report));
@@ -23,8 +20,15 @@ fn volumes_of_other_systems_are_whole() {
 }
 
 #[test]
+fn volumes_of_netbsd_are_whole() {
+    are_whole(&["netbsd-ffs2-le", "netbsd-ffs1-be", "netbsd-ffs0-be"]);
+}
+
+ordo_volumes::freebsds_volumes!(volumes_of_freebsd_are_whole, are_whole(&["ufs-little", "ufs-big"]));
+
+#[test]
 fn volume_of_the_old_format_is_checked_and_never_repaired() {
-    let Some(mut bytes) = common::image("netbsd-ffs0-be") else { return };
+    let mut bytes = ordo_volumes::volume("netbsd-ffs0-be");
     // A count of the superblock: free fragments.
     bytes[8192 + 192 + 15] ^= 1;
     let disk = RamDisk::from_bytes(&bytes);
@@ -107,8 +111,7 @@ fn free(bytes: &[u8], g: &Geometry) -> (Ino, ordo_ondisk::FragNo) {
 fn volume_with_a_log_is_netbsds_in_whichever_order_the_log_was_made() {
     for (name, at) in [("netbsd-ffs1-be", 8192), ("netbsd-ffs2-le", 65536)] {
         for order in [Endian::Little, Endian::Big] {
-            let Some(bytes) = common::image(name) else { continue };
-            let volume = Logged::new(bytes, at, order);
+            let volume = Logged::new(ordo_volumes::volume(name), at, order);
             let sb = volume.superblock();
             assert_eq!((sb.dialect, sb.write_gate()), (Dialect::NetBsd, Ok(())), "{name}, {order:?}");
             let whole = common::run(&volume.disk, Mode::Check).expect("a volume");

@@ -86,10 +86,10 @@ impl Reader<'_> {
     }
 }
 
-#[test]
-fn readable_files_are_readable_after_a_repair() {
-    for (name, superblock) in [("ufs-little", 65536), ("ufs-big", 65536), ("netbsd-ffs2-le", 65536)] {
-        let Some(good) = common::image(name) else { continue };
+fn keep_what_is_readable(names: &[&str]) {
+    let superblock = 65536;
+    for name in names {
+        let good = ordo_volumes::volume(name);
         let pristine = RamDisk::from_bytes(&good);
         let sb = Superblock::decode(&good[superblock..superblock + 8192], ordo_ondisk::ByteOff(superblock as u64));
         let g = sb.expect("a whole superblock").geometry();
@@ -109,3 +109,13 @@ fn readable_files_are_readable_after_a_repair() {
         }
     }
 }
+
+#[test]
+fn readable_files_are_readable_after_a_repair() {
+    keep_what_is_readable(&["netbsd-ffs2-le"]);
+}
+
+ordo_volumes::freebsds_volumes!(
+    readable_files_of_freebsds_volumes_are_readable_after_a_repair,
+    keep_what_is_readable(&["ufs-little", "ufs-big"])
+);

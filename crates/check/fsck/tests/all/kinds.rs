@@ -3,7 +3,7 @@
 use crate::common;
 use crate::common::build::*;
 use ordo_disk::RamDisk;
-use ordo_fsck::{Mode, Severity};
+use ordo_fsck::{Finding, Mode, Severity};
 use ordo_ondisk::cg::map;
 use ordo_ondisk::dinode::mode;
 use ordo_ondisk::{Cgx, Dinode, Endian, Format, FragNo, Ino};
@@ -268,8 +268,8 @@ fn damaged_groups_are_found_and_repaired() {
 #[test]
 fn every_kind_of_finding_has_a_case() {
     let cases: Vec<&str> = [SUPERBLOCK, INODES, NAMES, GROUPS].into_iter().flatten().map(|case| case.finding).collect();
-    // These have tests of their own, below, in superblocks.rs and in ordofs/tests (quotas.rs, snapshots.rs); the last
-    // holds those of log-structured volumes (lfs/kinds.rs).
+    // These have tests of their own, below, in superblocks.rs and in ordofs/tests (quotas.rs, snapshots.rs); the last two
+    // hold others: those of a superblock, which are counted here, and those of log-structured volumes (lfs/kinds.rs).
     let apart = [
         "LostDirectories",
         "TooManyNames",
@@ -280,10 +280,11 @@ fn every_kind_of_finding_has_a_case() {
         "SnapshotTwice",
         "SuperblockForm",
         "GroupGap",
+        "Superblock",
         "Log",
     ];
-    let missing: Vec<_> =
-        ordo_fsck::Finding::NAMES.iter().filter(|name| !cases.contains(name) && !apart.contains(name)).collect();
+    let names = Finding::NAMES.iter().chain(Finding::OF_SUPERBLOCK);
+    let missing: Vec<_> = names.filter(|name| !cases.contains(name) && !apart.contains(name)).collect();
     assert!(missing.is_empty(), "{missing:?}");
 }
 

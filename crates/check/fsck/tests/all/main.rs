@@ -11,5 +11,4 @@ mod kinds;
 mod lfs;
 mod moved;
 mod repairs;
-mod suj;
 mod superblocks;

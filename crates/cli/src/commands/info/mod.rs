@@ -123,7 +123,7 @@ impl Log {
             LogAt::Followed(_) => ("followed", None),
         };
         let next = if let LogAt::Followed(next) = keeper.log { Some(next) } else { None };
-        let waits = ordo_fsck::log_is_due(sb).is_some();
+        let waits = ordo_recover::log_is_due(sb).is_some();
         Some(Log { at, inode, next, id: format!("{:016x}", keeper.id), waits })
     }
 

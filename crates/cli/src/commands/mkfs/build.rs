@@ -6,8 +6,8 @@
 //! B2. What a failure, an interruption and a kill leave is said by [`super::site`]: never a part of the tree in a
 //!     volume that looks whole. On a device what was there is wiped first, and what leads to the new volume is written
 //!     last.
-//! B3. The volume is filled under `async`, the scheme that waits for nothing: until it is unmounted it is worth
-//!     nothing, and a crash leaves what the next run makes anew.
+//! B3. The volume is filled under `async`, the scheme that waits for nothing. A crash before the unmount may leave
+//!     anything: the image is then made again by another run.
 
 use super::clock::Clock;
 use super::fill::Filler;
@@ -267,7 +267,7 @@ fn filled(args: &Args, spec: &ImageSpec, tree: &Tree, rt: &Rt, disk: Rc<dyn Disk
     }
     // A cluster moves if it was not written before, and when that is depends on the disk (B1). On a new volume there is
     // nothing to win: files lie one behind the other.
-    options.engine.reallocates = false;
+    options.policy.reallocates = false;
     let opened = Opened::on_disk(rt, spec, disk, options)?;
     let mut filler = Filler::new(tree, &opened.mounted);
     let outcome = rt.block_on(async {

@@ -4,12 +4,13 @@
 //!     kind that differs is an error.
 //! M2. What the manifest names and the tree lacks is made: an empty file, a directory, a link, a device. Its kind,
 //!     mode, owner and group must be known, and the target of a link or the number of a device.
-//!     `optional` leaves it out. Names to which `contents=` gives one file of the host that has several names, with the
-//!     same attributes, are links of one file, as makefs makes them.
+//!     `optional` leaves it out. If `contents=` of several names leads to one file of the host that has several names,
+//!     and the attributes are the same, these names become links of one file, as makefs makes them.
 //! M3. What the tree has and the manifest does not name stays as it is in the tree.
 //! M4. Keywords that say what a file contains (sizes, sums) are ignored, and so are unknown ones.
 //! M5. `contents=` is read from regular files only, the same that were looked at: a pipe would be waited for, a device
-//!     has no end. What lies outside the tree is said: who wrote the manifest may not be who runs this.
+//!     has no end. The command says how many files lie outside the tree: whoever runs it may not have written
+//!     the manifest.
 
 mod parse;
 pub(super) mod users;
@@ -76,6 +77,13 @@ pub(super) fn apply(
         let (files, from) = (if outside == 1 { "file" } else { "files" }, text::one_line(&from.display().to_string()));
         format!("{}: takes {outside} {files} from outside the tree (contents=), first {from} in line {number}", shown())
     }))
+}
+
+/// Reads the lines of a manifest, with the users of the host, as far as they are right.
+pub(crate) fn read(bytes: &[u8]) {
+    if let Ok(users) = Users::read(None) {
+        parse::lines(bytes, &users).for_each(drop);
+    }
 }
 
 /// Files of the host with several names, and what they became.

@@ -1,7 +1,7 @@
 //! `ordo mkfs`
 //!
 //! `shape` makes a new volume of the arguments; `held` finds what its place holds already. `build` fills it with a
-//! [`planned`] tree, which `walk` has from a directory and `planned` from a tar archive, and `manifest` changes.
+//! [`planned`] tree: `walk` reads one from a directory, `planned` from a tar archive, and `manifest` changes it.
 
 mod build;
 mod clock;
@@ -20,6 +20,7 @@ use crate::size;
 use anyhow::{anyhow, bail};
 use clock::Clock;
 use held::{ask, carried, refused, used_by, wipe};
+pub(crate) use manifest::read as read_manifest;
 use ordofs::disk::fence::DEFAULT_INTERVAL;
 use ordofs::disk::{Existing, FileOptions};
 use ordofs::rt::Rt;

@@ -3,7 +3,7 @@
 use crate::image::{self, ImageArg};
 use crate::out::{Outcome, Status, print};
 use anyhow::Context;
-use ordo_fsck::{Followed, Follower};
+use ordo_recover::{Followed, Follower};
 use ordofs::disk::FileOptions;
 use ordofs::rt::Rt;
 use serde::Serialize;

@@ -25,7 +25,7 @@ impl Home for Late {
 fn written(shape: &[(usize, usize)]) -> (Result<()>, [bool; 2], Rc<Cache>) {
     let rt = Rt::virtual_time(1);
     let queue = Queue::new(&rt, Rc::new(RamDisk::new(1 << 20)), QueueOptions::default());
-    let cache = Cache::new(rt.clone(), queue, Health::default(), CacheOptions::of_size(1 << 20));
+    let cache = Cache::new(rt.clone(), queue, Health::default(), 1 << 20, calm());
     cache.attach(Rc::new(Plain::default()), Rc::new(Late(shape.to_vec())));
     rt.block_on(async {
         let one = cache.fresh(Key::File(Ino(5), Lbn(0)), Role::Data, None, 4096).await.expect("there is room");
@@ -105,7 +105,7 @@ impl Home for Apart {
 
 fn apart(rt: &Rt, disk: Rc<dyn Disk>, bytes: usize) -> (Rc<Cache>, Rc<Apart>) {
     let queue = Queue::new(rt, disk, QueueOptions::default());
-    let cache = Cache::new(rt.clone(), queue, Health::default(), CacheOptions::of_size(bytes));
+    let cache = Cache::new(rt.clone(), queue, Health::default(), bytes, calm());
     let home = Rc::new(Apart::default());
     *home.cache.borrow_mut() = Rc::downgrade(&cache);
     cache.attach(Rc::new(Plain::default()), home.clone());

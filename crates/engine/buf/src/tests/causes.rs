@@ -1,7 +1,7 @@
 //! buf-7: every write names the call that changed its buf last.
 
-use super::{Early, Plain, data};
-use crate::{BufRef, Cache, CacheOptions, CallKind, Fields, Health, Key, Step, Want};
+use super::{Early, Plain, ROOM, calm, data};
+use crate::{BufRef, Cache, CallKind, Fields, Health, Key, Step, Want};
 use ordo_disk::{
     Disk, DiskError, DiskFuture, DiskInfo, DiskOff, DiskOp, Event, Fault, FaultPlan, Faulty, Kind, Queue, QueueOptions,
     RamDisk, ReadPart, Recorder, WritePart,
@@ -22,7 +22,7 @@ fn bench(faults: FaultPlan) -> Bench {
     let ram = Faulty::new(Rc::new(Slow(RamDisk::new(1 << 20).volatile(true), rt.clone())), faults);
     let recorder = Recorder::new(&rt, Rc::new(ram), true);
     let queue = Queue::new(&rt, Rc::new(recorder.clone()), QueueOptions::default());
-    let cache = Cache::new(rt.clone(), queue, Health::default(), CacheOptions::default());
+    let cache = Cache::new(rt.clone(), queue, Health::default(), ROOM, calm());
     cache.attach(Rc::new(Plain::default()), Rc::new(Early));
     Bench { rt, recorder, cache }
 }

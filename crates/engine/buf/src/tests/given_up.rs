@@ -1,7 +1,7 @@
 //! A cancelled call: before it was admitted, nothing is left of it; after that, the volume is read-only.
 
-use super::Early;
-use crate::{Answer, Cache, CacheOptions, CallKind, Freed, Health, Must, Op, Promises, Scheme, Step};
+use super::{Early, ROOM, calm};
+use crate::{Answer, Cache, CallKind, Freed, Health, Must, Op, Promises, Scheme, Step};
 use ordo_disk::{Queue, QueueOptions, RamDisk};
 use ordo_ondisk::Ino;
 use ordo_rt::Rt;
@@ -53,7 +53,7 @@ impl Scheme for Doorkeeper {
 fn a_call_is_given_up_at_the_door_or_within() {
     let rt = Rt::virtual_time(1);
     let queue = Queue::new(&rt, Rc::new(RamDisk::new(1 << 20)), QueueOptions::default());
-    let cache = Cache::new(rt.clone(), queue, Health::default(), CacheOptions::default());
+    let cache = Cache::new(rt.clone(), queue, Health::default(), ROOM, calm());
     let scheme = Rc::new(Doorkeeper::default());
     cache.attach(scheme.clone(), Rc::new(Early));
     let begin_and_drop = || {

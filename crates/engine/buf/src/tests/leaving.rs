@@ -53,7 +53,7 @@ fn sending_to(leaving: WhileLeaving, ram: RamDisk) -> (Rt, RamDisk, Rc<Cache>, R
     let rt = Rt::virtual_time(1);
     let options = QueueOptions { volatile_cache: Some(true), ..QueueOptions::default() };
     let queue = Queue::new(&rt, Rc::new(Faulty::new(Rc::new(ram.clone()), FaultPlan::new(1))), options);
-    let cache = Cache::new(rt.clone(), queue, Health::default(), CacheOptions::default());
+    let cache = Cache::new(rt.clone(), queue, Health::default(), ROOM, calm());
     let sends = Sends { leaving, sent: RefCell::default(), last: RefCell::default(), serves: Cell::new(true) };
     let scheme = Rc::new(sends);
     cache.attach(scheme.clone(), Rc::new(Early));
@@ -145,8 +145,8 @@ fn a_call_waits_for_room_for_copies_and_who_came_first_goes_first() {
         let rt = Rt::virtual_time(1);
         let slow = Laggard { ram: RamDisk::new(1 << 20), rt: rt.clone(), first: Cell::new(true) };
         let queue = Queue::new(&rt, Rc::new(slow), QueueOptions::default());
-        let options = CacheOptions { spare: Some(4096), ..CacheOptions::default() };
-        let cache = Cache::new(rt.clone(), queue, Health::default(), options);
+        let policy = Policy { spare: Some(4096), ..calm() };
+        let cache = Cache::new(rt.clone(), queue, Health::default(), ROOM, policy);
         let sends = Sends { leaving, sent: RefCell::default(), last: RefCell::default(), serves: Cell::new(true) };
         cache.attach(Rc::new(sends), Rc::new(Early));
         rt.block_on(async {
@@ -180,7 +180,7 @@ fn what_the_cache_has_given_back_is_room_for_copies() {
     let rt = Rt::virtual_time(1);
     let slow = Laggard { ram: RamDisk::new(1 << 20), rt: rt.clone(), first: Cell::new(true) };
     let queue = Queue::new(&rt, Rc::new(slow), QueueOptions::default());
-    let cache = Cache::new(rt.clone(), queue, Health::default(), CacheOptions { spare: Some(0), ..Default::default() });
+    let cache = Cache::new(rt.clone(), queue, Health::default(), ROOM, Policy { spare: Some(0), ..calm() });
     let leaving = WhileLeaving::Copy;
     let sends = Sends { leaving, sent: RefCell::default(), last: RefCell::default(), serves: Cell::new(true) };
     cache.attach(Rc::new(sends), Rc::new(Early));

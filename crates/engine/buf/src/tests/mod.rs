@@ -8,8 +8,8 @@ mod given_up;
 mod leaving;
 
 use crate::{
-    Answer, Buf, BufCounts, BufRef, Cache, CacheOptions, Capabilities, Defers, Habits, Health, Home, ImageNo, Key,
-    Must, Op, Promises, Ready, Scheme, Step, Syncer, Want,
+    Answer, Buf, BufCounts, BufRef, Cache, Capabilities, Defers, Health, Home, ImageNo, Key, Must, Op, Policy,
+    Promises, Ready, Scheme, Step, Syncer, Want,
 };
 use ordo_disk::{
     Disk, DiskError, DiskFuture, DiskInfo, DiskOff, DiskOp, Fault, FaultPlan, Faulty, Kind, Queue, QueueOptions,
@@ -79,19 +79,45 @@ struct Bench {
     scheme: Rc<Plain>,
 }
 
-fn bench(options: CacheOptions, faults: FaultPlan) -> Bench {
+/// Bytes of a cache that is never full.
+const ROOM: usize = 64 << 20;
+
+/// For tests in which nothing is old.
+fn calm() -> Policy {
+    Policy { syncer: Syncer::Age(Duration::from_secs(30)), ..Policy::default() }
+}
+
+fn bench(policy: Policy, faults: FaultPlan) -> Bench {
+    bench_of(ROOM, policy, faults)
+}
+
+fn bench_of(bytes: usize, policy: Policy, faults: FaultPlan) -> Bench {
     let rt = Rt::virtual_time(1);
     let ram = RamDisk::new(1 << 20).volatile(true);
     let queue = Queue::new(&rt, Rc::new(Faulty::new(Rc::new(ram.clone()), faults)), QueueOptions::default());
-    let cache = Cache::new(rt.clone(), queue, Health::default(), options);
+    let cache = Cache::new(rt.clone(), queue, Health::default(), bytes, policy);
     let scheme = Rc::new(Plain::default());
     cache.attach(scheme.clone(), Rc::new(Early));
     Bench { rt, ram, cache, scheme }
 }
 
 /// At most 20 bufs; writing in the background goes from 10 that are dirty to 4.
-fn counted_by(habits: Habits) -> BufCounts {
-    BufCounts { most: 20, high: 10, low: 4, dinodes: usize::MAX, habits }
+const ALIKE: BufCounts = BufCounts {
+    most: 20,
+    high: 10,
+    low: 4,
+    most_dirty: 11,
+    dinodes: usize::MAX,
+    contents_first: false,
+    segments: false,
+};
+/// The same, but contents leave first.
+const FIRST: BufCounts = BufCounts { contents_first: true, ..ALIKE };
+/// The same, where segments are written.
+const SEGMENTS: BufCounts = BufCounts { segments: true, most_dirty: 20, ..FIRST };
+
+fn counting(counts: BufCounts) -> Policy {
+    Policy { counts: Some(counts), ..calm() }
 }
 
 fn data(lbn: i64) -> Want {
@@ -106,7 +132,7 @@ fn on_disk(ram: &RamDisk, at: u64) -> u8 {
 
 #[test]
 fn a_buf_lands_after_a_flush_and_not_before() {
-    let b = bench(CacheOptions::default(), FaultPlan::new(1));
+    let b = bench(calm(), FaultPlan::new(1));
     b.rt.block_on(async {
         let buf = b.cache.read(data(1)).await.expect("the disk is well");
         b.cache.modify(&buf, |bytes| bytes[0] = 7);
@@ -125,7 +151,7 @@ fn a_buf_lands_after_a_flush_and_not_before() {
 
 #[test]
 fn an_image_that_leaves_does_not_see_later_changes() {
-    let b = bench(CacheOptions::default(), FaultPlan::new(1));
+    let b = bench(calm(), FaultPlan::new(1));
     b.rt.block_on(async {
         let buf = b.cache.read(data(1)).await.expect("the disk is well");
         b.cache.modify(&buf, |bytes| bytes[0] = 1);
@@ -143,7 +169,7 @@ fn an_image_that_leaves_does_not_see_later_changes() {
 #[test]
 fn a_failed_write_leaves_the_buf_dirty_and_a_later_one_succeeds() {
     let plan = FaultPlan::new(1).with(Fault::error(DiskOp::Write, 1));
-    let b = bench(CacheOptions::default(), plan);
+    let b = bench(calm(), plan);
     b.rt.block_on(async {
         let buf = b.cache.read(data(1)).await.expect("reads are well");
         b.cache.modify(&buf, |bytes| bytes[0] = 9);
@@ -163,7 +189,7 @@ fn a_failed_write_of_metadata_or_a_failed_flush_turns_the_volume_read_only() {
         (DiskOp::Write, Key::Device(FragNo(1)), Kind::InodeBlock),
         (DiskOp::Flush, Key::File(Ino(5), Lbn(1)), Kind::Data),
     ] {
-        let b = bench(CacheOptions::default(), FaultPlan::new(1).with(Fault::error(op, 1)));
+        let b = bench(calm(), FaultPlan::new(1).with(Fault::error(op, 1)));
         b.rt.block_on(async {
             let buf = b.cache.read(Want { key, role, ..data(1) }).await.expect("reads are well");
             b.cache.modify(&buf, |bytes| bytes[0] = 9);
@@ -177,7 +203,7 @@ fn a_failed_write_of_metadata_or_a_failed_flush_turns_the_volume_read_only() {
 
 #[test]
 fn a_failed_read_fails_for_that_call_alone() {
-    let b = bench(CacheOptions::default(), FaultPlan::new(1).with(Fault::error(DiskOp::Read, 1)));
+    let b = bench(calm(), FaultPlan::new(1).with(Fault::error(DiskOp::Read, 1)));
     b.rt.block_on(async {
         b.cache.read(data(1)).await.expect_err("the first read fails");
         b.cache.read(data(1)).await.expect("the second is well");
@@ -186,8 +212,7 @@ fn a_failed_read_fails_for_that_call_alone() {
 
 #[test]
 fn memory_is_bounded_and_what_somebody_holds_stays() {
-    let options = CacheOptions::of_size(64 << 10);
-    let b = bench(options, FaultPlan::new(1));
+    let b = bench_of(64 << 10, calm(), FaultPlan::new(1));
     b.rt.block_on(async {
         let held = b.cache.read(data(0)).await.expect("the disk is well");
         for lbn in 1..200 {
@@ -208,8 +233,7 @@ fn memory_is_bounded_and_what_somebody_holds_stays() {
 
 #[test]
 fn who_waits_for_room_is_told_that_the_disk_takes_no_data() {
-    let options = CacheOptions::of_size(64 << 10);
-    let b = bench(options, FaultPlan::new(1).with(Fault::error(DiskOp::Write, 1).for_ever()));
+    let b = bench_of(64 << 10, calm(), FaultPlan::new(1).with(Fault::error(DiskOp::Write, 1).for_ever()));
     b.rt.block_on(async {
         for lbn in 0..9 {
             let buf = b.cache.read(data(lbn)).await.expect("reads are well");
@@ -222,9 +246,8 @@ fn who_waits_for_room_is_told_that_the_disk_takes_no_data() {
 }
 
 #[test]
-fn a_system_that_counts_bufs_writes_from_the_upper_mark_to_the_lower_and_keeps_no_more_than_all() {
-    let counts = counted_by(Habits::FreeBsd);
-    let b = bench(CacheOptions { counts: Some(counts), ..CacheOptions::default() }, FaultPlan::new(1));
+fn who_counts_bufs_writes_from_the_upper_mark_to_the_lower_and_keeps_no_more_than_all() {
+    let b = bench(counting(ALIKE), FaultPlan::new(1));
     b.rt.block_on(async {
         for lbn in 0..11 {
             assert!(!b.cache.should_write_back(), "{lbn} are not too many");
@@ -245,8 +268,8 @@ fn a_system_that_counts_bufs_writes_from_the_upper_mark_to_the_lower_and_keeps_n
 
 #[test]
 fn where_contents_go_first_a_block_of_pointers_stays() {
-    let stays = |habits| {
-        let b = bench(CacheOptions { counts: Some(counted_by(habits)), ..CacheOptions::default() }, FaultPlan::new(1));
+    let stays = |counts| {
+        let b = bench(counting(counts), FaultPlan::new(1));
         b.rt.block_on(async {
             let pointers = Want { role: Kind::Indirect, ..data(0) };
             drop(b.cache.read(pointers).await.expect("the disk is well"));
@@ -256,12 +279,12 @@ fn where_contents_go_first_a_block_of_pointers_stays() {
         });
         b.cache.find(data(0).key).is_some()
     };
-    assert_eq!([Habits::FreeBsd, Habits::Bsd44, Habits::Bsd44Log].map(stays), [false, true, true]);
+    assert_eq!([ALIKE, FIRST, SEGMENTS].map(stays), [false, true, true]);
 }
 
 #[test]
 fn a_sweep_writes_what_the_last_one_marked() {
-    let sweep = CacheOptions { syncer: Syncer::Sweep(Duration::from_secs(30)), ..CacheOptions::default() };
+    let sweep = Policy { syncer: Syncer::Sweep(Duration::from_secs(30)), ..Policy::default() };
     let b = bench(sweep, FaultPlan::new(1));
     b.rt.spawn(Cache::run_syncer(Rc::downgrade(&b.cache)));
     b.rt.block_on(async {
@@ -293,7 +316,7 @@ fn a_sweep_writes_what_the_last_one_marked() {
 
 #[test]
 fn the_syncer_writes_what_has_come_of_age() {
-    let b = bench(CacheOptions::default(), FaultPlan::new(1));
+    let b = bench(calm(), FaultPlan::new(1));
     b.rt.spawn(Cache::run_syncer(Rc::downgrade(&b.cache)));
     b.rt.block_on(async {
         let buf = b.cache.read(data(1)).await.expect("the disk is well");
@@ -312,7 +335,7 @@ fn fsync_waits_for_what_is_under_way() {
     let ram = RamDisk::new(1 << 20).volatile(true);
     let slow = Laggard { ram: ram.clone(), rt: rt.clone(), first: Cell::new(true) };
     let queue = Queue::new(&rt, Rc::new(slow), QueueOptions::default());
-    let cache = Cache::new(rt.clone(), queue, Health::default(), CacheOptions::default());
+    let cache = Cache::new(rt.clone(), queue, Health::default(), ROOM, calm());
     let scheme = Rc::new(Plain::default());
     cache.attach(scheme.clone(), Rc::new(Early));
     rt.block_on(async {
@@ -334,7 +357,7 @@ fn who_has_too_much_dirty_waits_for_a_queue_that_needs_no_flush() {
     let rt = Rt::virtual_time(1);
     let slow = Laggard { ram: RamDisk::new(1 << 20), rt: rt.clone(), first: Cell::new(true) };
     let queue = Queue::new(&rt, Rc::new(slow), QueueOptions::default());
-    let cache = Cache::new(rt.clone(), queue, Health::default(), CacheOptions::of_size(8 << 10));
+    let cache = Cache::new(rt.clone(), queue, Health::default(), 8 << 10, calm());
     cache.attach(Rc::new(Plain::default()), Rc::new(Early));
     rt.block_on(async {
         let bufs = [cache.read(data(1)).await.expect("the disk is well"), cache.read(data(2)).await.expect("it is")];
@@ -390,7 +413,7 @@ impl Disk for Laggard {
 
 #[test]
 fn what_is_discarded_is_never_written() {
-    let b = bench(CacheOptions::default(), FaultPlan::new(1));
+    let b = bench(calm(), FaultPlan::new(1));
     b.rt.block_on(async {
         let buf = b.cache.read(data(1)).await.expect("the disk is well");
         b.cache.modify(&buf, |bytes| bytes[0] = 3);
@@ -404,7 +427,7 @@ fn what_is_discarded_is_never_written() {
 
 #[test]
 fn a_buf_that_has_left_what_the_disk_holds_of_it_says_so_until_it_is_durable_again() {
-    let bench = bench(CacheOptions::default(), FaultPlan::new(0));
+    let bench = bench(calm(), FaultPlan::new(0));
     let key = |lbn| Key::File(Ino(7), Lbn(lbn));
     bench.rt.block_on(async {
         let new = bench.cache.fresh(key(0), Kind::Data, Some(DiskOff(4096)), 512).await.unwrap();

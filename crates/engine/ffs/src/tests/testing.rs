@@ -2,8 +2,7 @@
 
 use crate::{Ffs, Opening, newfs};
 use ordo_buf::{
-    Answer, Cache, CacheOptions, CrashLeaves, Durable, Fields, Health, Key, Must, Op, Promises, Role, Scheme, Slot,
-    Step,
+    Answer, Cache, CrashLeaves, Durable, Fields, Health, Key, Must, Op, Policy, Promises, Role, Scheme, Slot, Step,
 };
 use ordo_disk::{DiskOff, Queue, QueueOptions, RamDisk};
 use ordo_ondisk::superblock::newfs::NewfsParams;
@@ -147,14 +146,22 @@ pub(crate) struct Bench {
 
 impl Bench {
     pub(crate) fn new(shape: &NewfsParams) -> Bench {
+        Bench::with(shape, Policy::default())
+    }
+
+    fn with(shape: &NewfsParams, policy: Policy) -> Bench {
         let rt = Rt::virtual_time(1);
         let disk = RamDisk::new(shape.volume_bytes);
         rt.block_on(newfs(&rt, Rc::new(disk.clone()), shape, true)).unwrap();
         let g = shape.superblock().unwrap().geometry();
-        Bench::mount(rt, disk, Rc::new(Plain::of(&g)), &Opening::default())
+        Bench::mount_with(rt, disk, Rc::new(Plain::of(&g)), &Opening::default(), policy)
     }
 
     pub(crate) fn mount(rt: Rt, disk: RamDisk, scheme: Rc<Plain>, opening: &Opening) -> Bench {
+        Bench::mount_with(rt, disk, scheme, opening, Policy::default())
+    }
+
+    fn mount_with(rt: Rt, disk: RamDisk, scheme: Rc<Plain>, opening: &Opening, policy: Policy) -> Bench {
         let mut read = |at: ordo_ondisk::ByteOff, into: &mut [u8]| {
             disk.peek(at.0, into);
             Ok(())
@@ -162,7 +169,7 @@ impl Bench {
         let size = ordo_disk::Disk::info(&disk).size;
         let found = search::find(&mut read, size).unwrap();
         let queue = Queue::new(&rt, Rc::new(disk.clone()), QueueOptions::default());
-        let cache = Cache::new(rt.clone(), queue, Health::default(), CacheOptions::default());
+        let cache = Cache::new(rt.clone(), queue, Health::default(), 64 << 20, policy);
         let ffs = rt.block_on(Ffs::open(&cache, scheme.clone(), found, opening)).unwrap();
         let op = Op { id: 1, kind: ordo_buf::CallKind::Write };
         Bench { rt, disk, ffs, scheme, op }
@@ -172,8 +179,16 @@ impl Bench {
         Bench::new(&shapes()[0])
     }
 
+    pub(crate) fn ufs2_with(policy: Policy) -> Bench {
+        Bench::with(&shapes()[0], policy)
+    }
+
     pub(crate) fn ufs1() -> Bench {
         Bench::new(&shapes()[2])
+    }
+
+    pub(crate) fn ufs1_with(policy: Policy) -> Bench {
+        Bench::with(&shapes()[2], policy)
     }
 
     /// The geometry, to try what no volume here has.

@@ -1,5 +1,5 @@
-//! Several tasks at once in one small tree, while syncs, fsyncs and the cleaner run: what the log alone has afterwards
-//! is what the calls left.
+//! Several tasks at once in one small tree, while syncs, fsyncs and the cleaner run. Afterwards the log is read anew,
+//! and has exactly what the calls left.
 
 use crate::crash::Jitter;
 use crate::{Made, SMALL, features, made, mount_on, wrong};

@@ -4,7 +4,7 @@
 
 use crate::crash::Jitter;
 use crate::{Made, SMALL, features, made, mount_on, wrong};
-use ordo_buf::{Cache, CacheOptions, Health};
+use ordo_buf::{Cache, Health, Policy, Syncer};
 use ordo_disk::{
     Disk, DiskError, DiskFuture, DiskInfo, DiskOff, DiskOp, Fault, FaultPlan, Faulty, Queue, QueueOptions,
 };
@@ -105,7 +105,8 @@ async fn cut_recovery(rt: &Rt, ram: &RamDisk, rng: &mut Rng, nth: u64) {
     let plan = FaultPlan::new(seed).with(Fault::new(DiskOp::Write, nth, Effect::PowerCut));
     let faulty = Faulty::new(Rc::new(ram.clone()), plan).on_power_cut(move |rng| hit.power_cut_at_random(rng));
     let queue = Queue::new(rt, Rc::new(faulty.clone()), QueueOptions::default());
-    let cache = Cache::new(rt.clone(), queue, Health::default(), CacheOptions::of_size(1 << 20));
+    let policy = Policy { syncer: Syncer::Age(Duration::from_secs(30)), ..Policy::default() };
+    let cache = Cache::new(rt.clone(), queue, Health::default(), 1 << 20, policy);
     let opened = ordo_lfs::open(&cache, OpenOptions::default()).await;
     if !faulty.power_is_off() {
         assert!(opened.is_ok(), "{:?}", opened.err());

@@ -2,7 +2,7 @@
 //! Nothing panics, and nothing goes on for ever.
 
 use crate::{Made, SMALL, made, mount_on};
-use ordo_buf::{Cache, CacheOptions, Health, Syncer};
+use ordo_buf::{Cache, Health, Policy, Syncer};
 use ordo_disk::{Counted, Disk, Queue, QueueOptions, RamDisk};
 use ordo_lfs::OpenOptions;
 use ordo_ondisk::lfs::summary::{Item, seal};
@@ -216,12 +216,12 @@ async fn walk(fs: &Ufs<ordo_lfs::Lfs>) -> Vec<(NodeId, Vec<u8>, NodeId, Kind)> {
 
 async fn use_it(rt: &Rt, ram: &RamDisk, rng: &mut Rng, read_only: bool) -> bool {
     let queue = Queue::new(rt, Rc::new(ram.clone()), QueueOptions::default());
-    let options = CacheOptions { syncer: Syncer::Age(Duration::from_secs(2)), ..CacheOptions::of_size(1 << 20) };
+    let policy = Policy { syncer: Syncer::Age(Duration::from_secs(2)), ..Policy::default() };
     let health = if read_only { Health::read_only() } else { Health::default() };
-    let cache = Cache::new(rt.clone(), queue, health, options);
+    let cache = Cache::new(rt.clone(), queue, health, 1 << 20, policy);
     let options = OpenOptions { read_only, ..OpenOptions::default() };
     let Ok(opened) = in_time(rt, ordo_lfs::open(&cache, options)).await else { return false };
-    let fs = Rc::new(Ufs::new(opened.layout, ordo_ufs::Options::default()));
+    let fs = Rc::new(Ufs::new(opened.layout, ordo_ufs::Atime::default()));
     rt.spawn(Cache::run_syncer(Rc::downgrade(&cache)));
     rt.spawn(Ufs::run_upkeep(Rc::downgrade(&fs)));
     in_time(rt, async {

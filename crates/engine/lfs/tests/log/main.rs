@@ -15,7 +15,7 @@ mod sparse;
 mod superblocks;
 mod versions;
 
-use ordo_buf::{Cache, CacheOptions, Health, Syncer};
+use ordo_buf::{Cache, Health, Policy, Syncer};
 use ordo_disk::{Disk, Queue, QueueOptions, RamDisk};
 use ordo_lfs::{Lfs, OpenOptions};
 use ordo_model::{MemFs, Options};
@@ -94,10 +94,10 @@ async fn mount(rt: &Rt, ram: &RamDisk) -> Mount {
 
 async fn mount_on(rt: &Rt, disk: Rc<dyn Disk>, memory: usize) -> Mount {
     let queue = Queue::new(rt, disk, QueueOptions::default());
-    let options = CacheOptions { syncer: Syncer::Age(Duration::from_secs(2)), ..CacheOptions::of_size(memory) };
-    let cache = Cache::new(rt.clone(), queue, Health::default(), options);
+    let policy = Policy { syncer: Syncer::Age(Duration::from_secs(2)), ..Policy::default() };
+    let cache = Cache::new(rt.clone(), queue, Health::default(), memory, policy);
     let opened = ordo_lfs::open(&cache, OpenOptions::default()).await.expect("the volume is good");
-    let fs = Rc::new(Ufs::new(opened.layout, ordo_ufs::Options::default()));
+    let fs = Rc::new(Ufs::new(opened.layout, ordo_ufs::Atime::default()));
     rt.spawn(Cache::run_syncer(Rc::downgrade(&cache)));
     rt.spawn(Ufs::run_upkeep(Rc::downgrade(&fs)));
     Mount { fs, cache, rolled: opened.rolled_forward }

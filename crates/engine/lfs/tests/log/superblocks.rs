@@ -1,7 +1,7 @@
 //! The two superblocks: both stand for what a sync made durable, and one that says something wrong overwrites nothing.
 
 use crate::{Made, disk_of, made_in, mount, mount_on, wrong};
-use ordo_buf::{Cache, CacheOptions, Health, Syncer};
+use ordo_buf::{Cache, Health, Policy, Syncer};
 use ordo_disk::{Queue, QueueOptions, RamDisk};
 use ordo_fsck::Mode as Fsck;
 use ordo_lfs::{Lfs, OpenOptions};
@@ -156,10 +156,10 @@ fn written(ram: &RamDisk) -> bool {
     let rt = Rt::virtual_time(4);
     let done = rt.block_on(async {
         let queue = Queue::new(&rt, Rc::new(ram.clone()), QueueOptions::default());
-        let options = CacheOptions { syncer: Syncer::Age(Duration::from_secs(2)), ..CacheOptions::of_size(1 << 20) };
-        let cache = Cache::new(rt.clone(), queue, Health::default(), options);
+        let policy = Policy { syncer: Syncer::Age(Duration::from_secs(2)), ..Policy::default() };
+        let cache = Cache::new(rt.clone(), queue, Health::default(), 1 << 20, policy);
         let opened = ordo_lfs::open(&cache, OpenOptions::default()).await?;
-        let fs = Ufs::new(opened.layout, ordo_ufs::Options::default());
+        let fs = Ufs::new(opened.layout, ordo_ufs::Atime::default());
         put(&fs, "new", &[0xee; 200_000]).await?;
         fs.syncfs().await?;
         fs.unmount().await

@@ -6,8 +6,8 @@
 //! on changing the block.
 //!
 //! F1. What `sync` does after a wait, this scheme does after the flagged write was issued. All later writes are younger
-//!     than the flag, and so not durable before it. A crash leaves nothing that it could not leave under `sync`, where
-//!     the writes before the flag had not been made yet.
+//!     than the flag, and so not durable before it. So a crash leaves only states that it could leave
+//!     under `sync`.
 //! F2. Freed blocks and inodes may be used again at once: all writes of their new owner are younger than the write that
 //!     took them from the old one.
 //! F3. A name is durable after a sync, or an fsync of what it names, and not when its call returns.

@@ -1,7 +1,8 @@
 //! Where the transactions that a log still holds begin.
 //!
-//! marks-1. The log may forget everything up to the end of the last transaction that is *noted*, never up to its own
-//!     end: a transaction that is being written has records there already, and is not noted before it is durable.
+//! marks-1. A transaction is *noted* when it is durable. The log may forget everything up to the end of the last noted
+//!     transaction. It must not forget up to its own end: the transaction that is being written has records there
+//!     already.
 
 use super::Txn;
 use std::cell::{Cell, RefCell};

@@ -24,12 +24,12 @@
 //!     however much room there is by then: if the log had it as well, it could not be written before the transaction is
 //!     durable, which waits for it.
 //! Q8. Behind each transaction that lists files without a name, the log has room for one more transaction with only
-//!     these lists: what a replay writes before it frees such files (fsck-redo-5). Otherwise a crash could leave a
+//!     these lists: what a replay writes before it frees such files (recover-redo-5). Otherwise a crash could leave a
 //!     log that cannot be replayed. A transaction without that room is not written, as if it did not fit.
 //! Q9. An fsync does not force the log if the log has nothing for it: what is new of the inode is at home, or an fsync
 //!     has made it durable before (ufs-inode-4); all of the file that belongs into the log is durable there; and so are
-//!     all names. That an image with it has landed is no proof: a stable image may have gone instead (Q2), so the
-//!     transaction of what it lacked must be durable, too.
+//!     all names. An image of the inode that has landed does not show this: it may have been a stable image, without
+//!     the newest changes (Q2). The transaction of those must be durable, too.
 
 mod blocks;
 mod gate;

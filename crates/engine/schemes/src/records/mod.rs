@@ -3,7 +3,7 @@
 //! means.
 //!
 //! R1. An id is never used for another record: once the record is gone, the id names nothing, even if its place is used
-//!     again. What waits for a record so finds out, without a notification, that there is nothing left to wait for.
+//!     again. So whatever waits for a record needs no notification: it finds that the record is gone.
 //! R2. A record never moves. It starts at a cache line, and can be prefetched by its id or its inode number.
 
 mod arena;

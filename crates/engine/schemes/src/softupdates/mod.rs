@@ -14,9 +14,10 @@
 //! | a removed name | the file's newer names can be reached | the link |
 //! | a cleared pointer or inode | | blocks, inode numbers |
 //!
-//! The files of this folder are the papers' room. The rules, each with the crash that it prevents, are in [`Rule`].
-//! `state` is the state machine of all these changes; `pointers`, `names` and `inodes` record them, step by step;
-//! `leave` writes images, rolls back what must wait, and releases what waited. Beside it are four more rooms:
+//! The files directly in this folder have what the papers describe. The rules, each with the crash that it prevents,
+//! are in [`Rule`]. `state` is the state machine of all these changes; `pointers`, `names` and `inodes` record them,
+//! step by step; `leave` writes images, rolls back what must wait, and releases what waited. Beside it are four more
+//! rooms:
 //!
 //! * `deps` has the records of changes: what each contains, which page it is attached to, how it is found.
 //! * `unmet` asks what a change still waits for, for `leave` and for its readers: `order` keeps rollbacks few, `wait`

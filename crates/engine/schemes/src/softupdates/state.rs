@@ -6,8 +6,8 @@
 //! copy current: appendix, "state") and FreeBSD's four (ATTACHED, UNDONE, COMPLETE, DEPCOMPLETE) express the same for
 //! buffers that are undone in place. Here an image is undone and never the buf, so nothing is ever redone.
 //!
-//! M1. What one image carries, every later image of the buf carries: a change is never held back again. An image in
-//!     flight may reach the disk before a later one, and after a crash that is the newer state of the two.
+//! M1. What one image carries, every later image of the buf carries: a change is never held back again. Otherwise the
+//!     later image would take back on the disk what others already rely on.
 //! M2. A change that was never carried was never on the disk. If it is taken back, everything that waited for it can be
 //!     freed at once, and no write is needed: a file that is made and removed within seconds costs nothing.
 

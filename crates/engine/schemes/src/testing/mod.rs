@@ -1,13 +1,14 @@
 //! For tests: every step that the engine reports, over existing bufs.
 
 use ordo_buf::{
-    Answer, Buf, BufRef, Cache, CacheOptions, CallKind, Fields, Freed, Health, Home, Key, Must, Op, Role, Run, Scheme,
-    Slot, Step, Ticket, With,
+    Answer, Buf, BufRef, Cache, CallKind, Fields, Freed, Health, Home, Key, Must, Op, Policy, Role, Run, Scheme, Slot,
+    Step, Syncer, Ticket, With,
 };
 use ordo_disk::{DiskOff, DiskOp, Event, Queue, QueueOptions, RamDisk, Recorder};
 use ordo_ondisk::{FragNo, Ino, Lbn};
 use ordo_rt::Rt;
 use std::rc::Rc;
+use std::time::Duration;
 
 struct Still;
 
@@ -43,7 +44,8 @@ impl World {
         let rt = Rt::virtual_time(1);
         let recorder = Recorder::new(&rt, Rc::new(RamDisk::new(1 << 20)), true);
         let queue = Queue::new(&rt, Rc::new(recorder.clone()), QueueOptions::default());
-        let cache = Cache::new(rt.clone(), queue, Health::default(), CacheOptions::default());
+        let policy = Policy { syncer: Syncer::Age(Duration::from_secs(30)), ..Policy::default() };
+        let cache = Cache::new(rt.clone(), queue, Health::default(), 64 << 20, policy);
         cache.attach(scheme.clone(), Rc::new(Still));
         let fresh = |role: Role, n: u64| {
             let (key, at) = (Key::Device(FragNo(n)), Some(DiskOff(4096 * n)));

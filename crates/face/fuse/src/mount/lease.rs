@@ -14,13 +14,13 @@
 //!     lease has the mount's mark, too, which no later mount has. Of several the newest counts.
 //! U3. Only a server that has closed the image reports the result. An end without a report means a server that was
 //!     killed, or that failed: what it had not written is lost, and `umount` must not ignore that.
-//! U4. Looking for a lease never waits for anybody, and who fills his descriptors or starts programs of root's makes
-//!     nobody's search long: a server has all the user numbers of one user, and the lease is among its first
-//!     descriptors. Only for a mount of root's whose server is not found as root's are other users' processes searched.
-//! U5. The server is who can write the lease. Who waits for it has the same file open, to read, and is never taken for
-//!     the server: it would be told to end in the server's place.
-//! U6. The wait is for the last writes, not for a mount that others still have, in another namespace, as long as they
-//!     like: a server that is not told of the end of its mount within some seconds is not waited for.
+//! U4. The search for a lease never waits, and no user can make it long by opening many files or starting programs of
+//!     root's: all user numbers of a server are those of one user, and the lease is among its first descriptors. Other
+//!     users' processes are searched only for a mount of root's whose server is not found among root's processes.
+//! U5. The server has the lease open for writing, and a process that waits for it only for reading. So a waiting
+//!     process is never taken for the server, and never ended in its place.
+//! U6. `umount` waits for the last writes. It does not wait for a mount that another namespace still has, for as long
+//!     as that likes: if the server does not learn of the end of its mount within some seconds, the wait ends.
 
 use super::table::Mounted;
 use ordo_rt::Rt;

@@ -5,10 +5,10 @@
 //! on a SETATTR that sets nothing, which remains of the kernel's own attempt to clear them (before a write, before
 //! fallocate, in a chown that changes neither).
 //!
-//! A1. Root keeps both bits when it writes: the kernel marks nothing then. Only the file's capability goes, for which
-//!     the kernel sends REMOVEXATTR, and the SETATTR that sets nothing right behind it, from the same thread. That one
-//!     clears nothing; a chown that changes neither sends the same two, and changes no owner. Without the REMOVEXATTR
-//!     it is a chown.
+//! A1. Root keeps both bits when it writes: the kernel marks nothing then. Only the file's capability goes: the
+//!     kernel sends REMOVEXATTR, and right behind it, from the same thread, a SETATTR that sets nothing. Such a SETATTR
+//!     clears nothing. (A chown that changes neither owner nor group sends the same two.) A SETATTR that sets nothing
+//!     without a REMOVEXATTR before it comes from a chown, and clears.
 
 use super::Server;
 use crate::proto::abi::{SetattrIn, fattr};

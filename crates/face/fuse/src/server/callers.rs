@@ -1,10 +1,10 @@
 //! Who calls: one program that waits for each reply, or several.
 //!
 //! C1. A caller is alone if all requests of the last [`ALONE`] were its own. Requests without a caller (FORGET, what
-//!     the kernel writes back by itself) count as nothing.
-//! C2. A caller waits for each reply if none of its requests was read while another one had no answer. Requests that
-//!     were read one after the other without a sleep do not tell: a quick caller sends the next one before the server
-//!     looks again.
+//!     the kernel writes back by itself) do not count.
+//! C2. A caller waits for each reply if none of its requests was read while another one had no answer. Reading
+//!     several requests without a sleep between them does not show that: a quick caller sends the next one before the
+//!     server looks again.
 
 use ordo_rt::Time;
 use std::time::Duration;

@@ -8,10 +8,10 @@
 //!     it was allowed on before: the scheduler has the last word, and no caller's CPU is entered that the system's
 //!     administrator has forbidden.
 //! W2. Only a caller that is alone (server-callers-1) is followed; read-ahead, several requests in a turn, holds the
-//!     server back. With two callers a server on a CPU of its own need not sleep at all, and moving it would cost a
-//!     third of their calls.
-//! W3. Looking costs two or three system calls for at least [`GAP`] requests. Where the scheduler parts the two again,
-//!     the looks become rarer, down to one in [`GAP_MOST`].
+//!     server back. Two callers can keep a server on a CPU of its own busy, so that it does not sleep; moving it would
+//!     cost a third of their calls.
+//! W3. A look at the caller's CPU costs two or three system calls, once in [`GAP`] requests. If the scheduler moves
+//!     the caller away again after each move, looks become rarer, down to one in [`GAP_MOST`] requests.
 //! W4. Nothing is done between requests: no timer, no thread. An idle mount sleeps.
 //!
 //! Where another CPU is idle the scheduler prefers it for the caller, and parts the two after each reply: there the

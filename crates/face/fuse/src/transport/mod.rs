@@ -3,7 +3,8 @@
 //! T1. Nothing here blocks. [`Transport::receive`] returns at once; [`Transport::ready`] is the only wait, and belongs
 //!     to the executor. A blocking read would keep the engine from processing its disk's completions.
 //! T2. A message is owned by the code that handles it, as long as that takes: a request that waits for the disk keeps
-//!     its bytes while others are read. It is dropped before its reply, with which the kernel may reuse the memory.
+//!     its bytes while others are read. It is dropped before its reply is sent: from then on the kernel may
+//!     reuse the memory.
 //! T3. A reply is one system call.
 
 mod devfuse;

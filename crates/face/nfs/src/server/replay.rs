@@ -1,4 +1,4 @@
-//! Replies that were given, for calls that come again (nfs-4).
+//! Keeps replies that were sent, for calls that come again (nfs-4).
 //!
 //! A client that has lost its connection repeats what was not answered. Had a REMOVE been done, its repetition would
 //! fail with NOENT, and the program that made it would see an error for a success.
@@ -9,8 +9,8 @@
 //! R2. A repetition of a call in progress waits for that one's reply, and is not made.
 //! R3. A reply is kept for [`KEPT`] at most. A program that always begins with the same number would otherwise be
 //!     answered with what happened to an earlier run of it.
-//! R4. Each user has a share. Where there are too many replies, the user with the most loses his oldest; one of a port
-//!     that only root may have loses nothing as long as others have any.
+//! R4. Each user has a share. Where there are too many replies, the user with the most loses his oldest. Replies
+//!     to ports that only root may have are kept as long as other replies can go.
 
 use crate::creds::Creds;
 use ordo_rt::Time;

@@ -176,9 +176,6 @@ impl Mounted {
             read_only,
             force: options.force,
             mount_point: options.mount_point.clone(),
-            spread: options.engine.spread,
-            far_behind_direct: options.engine.far_behind_direct,
-            section: options.engine.section,
             ..ordo_ffs::Opening::default()
         };
         let was_clean = located.found.ufs()?.superblock.is_clean();

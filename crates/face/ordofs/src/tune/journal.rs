@@ -107,7 +107,7 @@ pub(super) fn change_spread(
     // The old contents of its blocks do not matter, and need not be overwritten.
     let settings = Settings { alloc_init: Some(AllocInit::Directories), ..Settings::default() };
     let mut options = MountOptions { scheme: Some("sync".into()), settings, ..MountOptions::default() };
-    options.engine.section = section;
+    options.policy.section = section;
     let mounted = rt.block_on(Mounted::mount(rt, located, &options))?;
     let done = rt.block_on(async {
         what.remove(mounted.fs()).await?;
@@ -125,13 +125,13 @@ pub(super) fn change_spread(
 /// Whether the volume has an active journal.
 pub(crate) fn is_active(rt: &Rt, disk: &Rc<dyn Disk>, sb: &Superblock) -> Result<bool, TuneError> {
     let options = ordo_active::Options { read_only: true, ..ordo_active::Options::default() };
-    let found = rt.block_on(ordo_fsck::active_disk(rt, disk.clone(), sb, options));
+    let found = rt.block_on(ordo_recover::active_disk(rt, disk.clone(), sb, options));
     found.map(|found| found.is_some()).map_err(|why| crate::OpenError::active(why).into())
 }
 
 /// Whether the volume has this file.
 pub(super) fn is_there(rt: &Rt, disk: &Rc<dyn Disk>, sb: &Superblock) -> Result<bool, TuneError> {
-    let found = rt.block_on(ordo_fsck::place_of_log(rt, disk.clone(), sb));
+    let found = rt.block_on(ordo_recover::place_of_log(rt, disk.clone(), sb));
     found.map(|place| place.is_some()).map_err(|why| crate::OpenError::log(why).into())
 }
 

@@ -1,7 +1,7 @@
 //! The record of the one writer, made and removed.
 //!
-//! It is made on a clean volume only: one that another machine has mounted without it is not clean. Where something
-//! else lies in its place, it is not made: boot code may be there.
+//! It is made on a clean volume only: a volume is not clean while another machine has it mounted without the record.
+//! It is not made over anything else in its place: that may be boot code.
 
 use super::{MmpChange, TuneError, Tuned};
 use crate::Located;

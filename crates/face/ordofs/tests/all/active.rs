@@ -45,7 +45,7 @@ impl Bed {
         let to = heard.clone();
         let mut options = MountOptions { scheme: Some(scheme.into()), ..MountOptions::default() };
         if scheme == "active" {
-            options.engine.near_head = Some(true);
+            options.policy.near_head = Some(true);
             options.settings.set("data", data).unwrap().unwrap();
         }
         options.notices = Notices::to(move |notice| to.lock().unwrap().push(notice.clone()));

@@ -1,4 +1,4 @@
-//! Clusters as 4.4BSD makes them (`Engine::clusters_of_files`), seen at the disk: which writes of contents reach it.
+//! Clusters as `Policy::clusters_of_files` makes them, seen at the disk: which writes of contents reach it.
 
 use crate::common;
 
@@ -10,7 +10,7 @@ use ordofs::disk::{
 };
 use ordofs::ondisk::Format;
 use ordofs::rt::Rt;
-use ordofs::{Engine, MountOptions, Mounted, NewVolume};
+use ordofs::{MountOptions, Mounted, NewVolume, Policy};
 use std::cell::RefCell;
 use std::ops::Range;
 use std::rc::Rc;
@@ -63,14 +63,14 @@ fn empty(rt: &Rt) -> Noted {
 }
 
 fn mounted(rt: &Rt, disk: &Rc<Noted>, reallocates: bool) -> Mounted {
-    let engine = Engine {
+    let policy = Policy {
         clusters_of_files: true,
         reallocates,
         cluster: CLUSTER as u32,
         read_ahead: CLUSTER,
-        ..Engine::default()
+        ..Policy::default()
     };
-    let options = MountOptions { scheme: Some("async".into()), engine, ..MountOptions::default() };
+    let options = MountOptions { scheme: Some("async".into()), policy, ..MountOptions::default() };
     rt.block_on(Mounted::mount(rt, located(&disk.ram, disk.clone()), &options)).expect("the volume can be mounted")
 }
 

@@ -272,7 +272,7 @@ fn a_damaged_log_is_left_alone_by_whoever_was_not_asked_to_give_it_up() {
         let ram = fresh(&rt, common::SHAPES[0], 64 << 20);
         give_log(&rt, &ram, None);
         let superblock = located(&ram, Rc::new(ram.clone())).found.into_ufs().expect("it is UFS").superblock;
-        let place = rt.block_on(ordo_fsck::place_of_log(&rt, Rc::new(ram.clone()), &superblock));
+        let place = rt.block_on(ordo_recover::place_of_log(&rt, Rc::new(ram.clone()), &superblock));
         let begin = place.expect("it is well").expect("there is one").extents[0].0.0 + 8192;
         let mounted = mount(&rt, &ram, case, 64 << 20);
         let fs = mounted.fs().clone();

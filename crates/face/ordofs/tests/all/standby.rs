@@ -4,7 +4,7 @@ use crate::common;
 
 use common::tree::look;
 use common::{assert_clean, fresh, located};
-use ordo_fsck::{Follower, NotFollowed, NotReplayed};
+use ordo_recover::{Follower, NotFollowed, NotReplayed};
 use ordofs::disk::{Answered, Disk, LogHome, LogStream, Messages, RamDisk, RamStream, StreamLimits, StreamState};
 use ordofs::path::Held;
 use ordofs::rt::{Rng, Rt};
@@ -106,7 +106,7 @@ fn a_promoted_copy_is_what_the_volume_was_over_mounts_a_crash_and_restarts_of_th
         let (twin, twin_stream) = (ram.snapshot(), stream.fork(&rt));
         let twin_disk: Rc<dyn Disk> = Rc::new(twin.clone());
         let log = LogHome::Stream(log_of(&twin_stream, &rt));
-        rt.block_on(ordo_fsck::replay_log(&rt, twin_disk, Some(log))).unwrap();
+        rt.block_on(ordo_recover::replay_log(&rt, twin_disk, Some(log))).unwrap();
         let (followed, _) = rt.block_on(follows.promote()).unwrap();
         assert_eq!(followed.taken, Some(followed.next - 1));
         assert_clean(&rt, &copy, &format!("shape {shape}"));
@@ -214,7 +214,7 @@ fn what_the_log_does_not_have_is_an_error_and_not_a_copy_that_lacks_it() {
     drop(held);
     // An ordinary replay does not touch a copy.
     let log = LogHome::Stream(log_of(&stream, &rt));
-    let refused = rt.block_on(ordo_fsck::replay_log(&rt, Rc::new(ahead.clone()), Some(log))).err();
+    let refused = rt.block_on(ordo_recover::replay_log(&rt, Rc::new(ahead.clone()), Some(log))).err();
     assert!(matches!(refused, Some(NotReplayed::Follows { .. })), "{refused:?}");
     // A volume that never had a log in a stream.
     let refused = follower(&rt, &fresh(&rt, common::SHAPES[0], VOLUME), &stream).err();
@@ -288,7 +288,7 @@ fn a_replay_has_the_late_messages_of_a_writer_that_is_gone_and_refuses_one_that_
         let late = Rc::new(late);
         let log = LogHome::Stream(LogStream::new(late.clone()));
         let disk: Rc<dyn Disk> = Rc::new(image.clone());
-        let replayed = rt.block_on(ordo_fsck::replay_log(&rt, disk, Some(log)));
+        let replayed = rt.block_on(ordo_recover::replay_log(&rt, disk, Some(log)));
         match (lives, replayed) {
             (false, Ok(_)) => assert_clean(&rt, &image, "with a late message"),
             (true, Err(why)) => assert!(why.to_string().contains("in use on another machine"), "{why}"),

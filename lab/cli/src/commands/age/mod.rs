@@ -76,13 +76,13 @@ pub(crate) fn run(args: &Args) -> Outcome {
     }
     let outcome = opened.close(outcome);
     bar.finish_and_clear();
-    let (days, aged) = played;
+    let days = played.0;
     outcome.map_err(|error| interrupt::how_far(error, || format!("{days} days were played, the rest was not")))?;
     let placement = match is_ufs {
         true => Some(placement(&rt, &spec)?),
         false => None,
     };
-    Shown::new(args, &spec, days, aged, placement.as_ref()).print(args.json)?;
+    Shown::new(args.profile, args.seed, &spec, played, placement.as_ref()).print(args.json)?;
     Ok(Status::DONE)
 }
 

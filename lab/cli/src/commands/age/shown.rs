@@ -1,10 +1,9 @@
 //! What `ordo age` prints: what happened, and how the files lie.
 
-use super::Args;
 use crate::listing::json_text;
 use crate::out::print;
 use crate::size;
-use ordo_workload::age::{Aged, Full};
+use ordo_workload::age::{Aged, Full, Profile};
 use ordofs::{ImageSpec, Part, Placement};
 use serde::Serialize;
 
@@ -158,15 +157,21 @@ fn percent(share: Option<f64>) -> String {
 }
 
 impl Shown {
-    pub(super) fn new(args: &Args, spec: &ImageSpec, days: u32, aged: Aged, placement: Option<&Placement>) -> Shown {
+    pub(super) fn new(
+        profile: &'static Profile,
+        seed: u64,
+        spec: &ImageSpec,
+        (days, aged): (u32, Aged),
+        placement: Option<&Placement>,
+    ) -> Shown {
         let no_room = |full: &Full| NoRoom { day: full.day, refused: full.refused, free: full.free };
         Shown {
             image: json_text(spec.to_string().as_bytes()).0,
-            profile: args.profile.name,
-            what: args.profile.what,
-            seed: args.seed,
+            profile: profile.name,
+            what: profile.what,
+            seed,
             days,
-            days_before: args.profile.history(),
+            days_before: profile.history(),
             operations: aged.ops,
             files_made: aged.created,
             files_removed: aged.removed,

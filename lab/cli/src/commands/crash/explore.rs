@@ -1,9 +1,10 @@
 //! Explores scripts on disks, and shrinks the violations.
 
+use super::args::{Args, explorer_error, status};
 use super::document::Document;
 use super::scripts::Work;
 use super::settings::Set;
-use super::{Args, bar, disks, explorer_error, show, status};
+use super::{bar, disks, show};
 use crate::made;
 use crate::out::{Outcome, print};
 use crate::sweep::shard;
@@ -28,7 +29,7 @@ pub(super) fn run(args: &Args) -> Outcome {
     if !args.no_shrink {
         shrink_first(args, &mut report.violations)?;
     }
-    let promises = args.plan(Script::default(), devices[0])?.promises().map_err(explorer_error)?;
+    let promises = args.plan(Script::default(), devices[0])?.subject.promises().map_err(explorer_error)?;
     let document = Document {
         states_per_second: Some(report.states as f64 / seconds),
         report,
@@ -110,9 +111,9 @@ pub(super) fn shrink_first(args: &Args, violations: &mut [Violation]) -> anyhow:
 fn shrink_one(args: &Args, violation: &mut Violation) -> anyhow::Result<()> {
     // The plan of the id names the script and the disk of this violation.
     let mut plan = violation.id.parse::<Id>().and_then(|id| id.plan()).map_err(explorer_error)?;
-    let shape = plan.shape.clone();
-    Set::read(&args.set)?.apply(&mut plan);
-    plan.shape = shape;
+    let shape = plan.subject.shape.clone();
+    Set::read(&args.set)?.apply_all(&mut plan);
+    plan.subject.shape = shape;
     let shrunk = shrink(&plan, violation).map_err(explorer_error)?;
     violation.shrunk = Some(Box::new(Violation { script: violation.script, ..shrunk }));
     Ok(())

@@ -1,7 +1,8 @@
 //! `--faults`: no power cuts; one request of each run fails.
 
+use super::args::{Args, explorer_error, status};
 use super::scripts::Work;
-use super::{Args, bar, disks, explorer_error, status};
+use super::{bar, disks};
 use crate::out::{Outcome, print, usage};
 use ordo_crash::{Counters, Device, faults};
 use ordo_workload::script::Script;

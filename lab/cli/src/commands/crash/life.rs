@@ -1,6 +1,7 @@
 //! `--cuts`: one volume that is used for hours, loses its power many times, and is used again after each recovery.
 
-use super::{Args, bar, disks, explorer_error, status};
+use super::args::{Args, explorer_error, status};
+use super::{bar, disks};
 use crate::out::{Out, Outcome, print, usage};
 use crate::text::{self, one_line};
 use ordo_crash::{Counters, Endurance, Endured, endure};
@@ -15,7 +16,7 @@ pub(super) fn run(args: &Args, cuts: u32) -> Outcome {
     let devices = disks::find(&args.disk)?;
     let [device] = devices[..] else { return Err(usage("--cuts needs one disk: name it with --disk")) };
     let mut plan = args.plan(Script::default(), device)?;
-    plan.states = args.states.unwrap_or(STATES);
+    plan.budget.states = args.states.unwrap_or(STATES);
     let time = Duration::try_from_secs_f64(args.hours * 3600.0)
         .map_err(|_| usage(format!("--hours {}: out of range", args.hours)))?;
     let counters = Counters::default();

@@ -1,10 +1,11 @@
 //! Lists of the possible names: rules, disks, scripts.
 
-use super::{Args, explorer_error, scripts, settings};
+use super::args::{Args, explorer_error};
+use super::{scripts, settings};
 use crate::out::{Outcome, Status, print};
 use crate::text;
-use ordo_crash::{DEVICES, Device, Plan};
-use ordo_workload::script::{self, Script};
+use ordo_crash::{DEVICES, Device, Subject};
+use ordo_workload::script;
 use serde::Serialize;
 
 fn list<T: Serialize>(args: &Args, rows: &[T], cells: impl Fn(&T) -> Vec<String>) -> Outcome {
@@ -35,9 +36,9 @@ pub(super) fn rules(args: &Args) -> Outcome {
     }
     let mut rules = Vec::new();
     for scheme in ordofs::schemes::ALL.iter().map(|known| known.name) {
-        let mut plan = Plan::new(scheme, Script::default(), &DEVICES[0]);
-        set.apply(&mut plan);
-        let declared = plan.promises().map_err(explorer_error)?.rules;
+        let mut subject = Subject::new(scheme, &DEVICES[0]);
+        set.apply(&mut subject);
+        let declared = subject.promises().map_err(explorer_error)?.rules;
         let known = |rules: &[Rule], of: &(_, _)| rules.iter().any(|known| (known.rule, known.says) == *of);
         let own: Vec<_> = declared.into_iter().filter(|of| !known(&rules, of)).collect();
         rules.extend(own.into_iter().map(|(rule, says)| Rule { scheme, rule, says }));

@@ -1,6 +1,7 @@
 //! `--mutants`: seeds bugs into a scheme, and counts those that the explorer detects.
 
-use super::{Args, bar, disks, explorer_error};
+use super::args::{Args, explorer_error};
+use super::{bar, disks};
 use crate::out::{Out, Outcome, Status, print, usage};
 use crate::text;
 use ordo_crash::{Counters, Device, Error, Plan, explore_on, explore_with};
@@ -60,7 +61,9 @@ fn plans(args: &Args, devices: &[&Device]) -> anyhow::Result<Vec<Plan>> {
     let (large, small): (Vec<_>, Vec<_>) = script::ufs().into_iter().partition(|script| LARGE.contains(&&*script.name));
     for script in script::all().into_iter().chain(small).chain(large) {
         for device in devices {
-            plans.push(Plan { enough: 1, ..args.plan(script.clone(), device)? });
+            let mut plan = args.plan(script.clone(), device)?;
+            plan.budget.enough = 1;
+            plans.push(plan);
         }
     }
     Ok(plans)
@@ -107,7 +110,8 @@ fn find(plans: &[Plan], spec: &MutantSpec, counters: &Counters) -> Result<Seeded
     let mut seeded = Seeded { name: spec.name.clone(), says: spec.says.clone(), oracle: None, workload: None };
     for plan in plans {
         let spec = spec.clone();
-        let plan = Plan { mutilate: Some(Arc::new(move |scheme| Mutant::new(scheme, spec.clone()))), ..plan.clone() };
+        let mut plan = plan.clone();
+        plan.subject.mutilate = Some(Arc::new(move |scheme| Mutant::new(scheme, spec.clone())));
         let found = match explore_with(&plan, &mut ordo_crash::Memory::default(), counters) {
             Ok(report) => report.violations.first().map(|violation| violation.oracle.to_string()),
             // The same script ran to its end without the bug: the bug caused an endless wait, or a wrong answer.

@@ -1,8 +1,9 @@
 //! `--replay`: reproduces one state.
 
-use super::{explorer_error, show, status};
+use super::args::{explorer_error, status};
+use super::show;
 use crate::out::{Outcome, print};
-use ordo_crash::{Id, Violation, faults};
+use ordo_crash::{Id, Violation, faults, replay};
 use serde::Serialize;
 
 #[derive(Serialize)]
@@ -17,7 +18,7 @@ pub(super) fn run(id: &str, json: bool) -> Outcome {
         return fault(id, json);
     }
     let parsed: Id = id.parse().map_err(explorer_error)?;
-    let violations: Vec<Violation> = parsed.replay().map_err(explorer_error)?.into_iter().collect();
+    let violations: Vec<Violation> = replay(&parsed).map_err(explorer_error)?.into_iter().collect();
     let count = violations.len() as u64;
     print(|out| match &violations[..] {
         _ if json => out.json(&Replayed { id, violations: violations.clone() }),

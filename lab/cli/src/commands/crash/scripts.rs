@@ -1,7 +1,8 @@
 //! The values of `--workload` and `--script`.
 
+use super::args::Args;
+use super::disks;
 use super::settings::Set;
-use super::{Args, disks};
 use crate::out::usage;
 use anyhow::Context;
 use ordo_crash::{Case, Device, Shape};
@@ -115,7 +116,7 @@ fn one(name: &str, args: &Args) -> anyhow::Result<Script> {
             let [device] = disks::find(&args.disk)?[..] else {
                 return Err(usage(format!("{name} needs one disk: name it with --disk")));
             };
-            Some(random::on(args.plan(Script::default(), device)?.shape.ground(), profile, seed))
+            Some(random::on(args.plan(Script::default(), device)?.subject.shape.ground(), profile, seed))
         }
         None => found,
     };

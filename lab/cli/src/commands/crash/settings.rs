@@ -3,7 +3,7 @@
 use crate::out::usage;
 use crate::scheme_set::{self, SchemeSet};
 use crate::size;
-use ordo_crash::{Device, LogShape, Plan, Shape};
+use ordo_crash::{Device, LogShape, Plan, Shape, Subject};
 use ordo_workload::script::random::{Ground, PROFILES, Profile};
 use ordofs::ondisk::lfs::Version;
 use ordofs::ondisk::{Endian, Format};
@@ -96,25 +96,28 @@ impl Set {
         Ok(())
     }
 
-    pub(super) fn apply(&self, plan: &mut Plan) {
-        fn put<T: Copy>(value: Option<T>, to: &mut T) {
-            *to = value.unwrap_or(*to);
-        }
-        let without = std::mem::take(&mut plan.settings.without);
-        plan.settings = Settings { without, ..self.scheme.settings.clone() };
-        plan.separate_log |= self.scheme.separate_log;
-        plan.stream |= self.scheme.stream;
-        plan.through_nbd |= self.through_nbd;
-        put(self.size, &mut plan.shape.size);
-        put(self.bsize, &mut plan.shape.bsize);
-        put(self.fsize, &mut plan.shape.fsize);
-        put(self.format, &mut plan.shape.format);
-        put(self.endian, &mut plan.shape.endian);
-        plan.shape = self.log(plan.shape.clone());
+    /// Sets a subject, and how much of it is tried.
+    pub(super) fn apply_all(&self, plan: &mut Plan) {
+        self.apply(&mut plan.subject);
         put(self.pauses, &mut plan.pauses);
-        put(self.steer, &mut plan.steered);
-        put(self.recovery, &mut plan.recovery_cuts);
-        put(self.exhaustive, &mut plan.exhaustive);
+        put(self.steer, &mut plan.budget.steered);
+        put(self.recovery, &mut plan.budget.recovery_cuts);
+        put(self.exhaustive, &mut plan.budget.exhaustive);
+    }
+
+    /// Sets a subject alone.
+    pub(super) fn apply(&self, subject: &mut Subject) {
+        let without = std::mem::take(&mut subject.settings.without);
+        subject.settings = Settings { without, ..self.scheme.settings.clone() };
+        subject.separate_log |= self.scheme.separate_log;
+        subject.stream |= self.scheme.stream;
+        subject.through_nbd |= self.through_nbd;
+        put(self.size, &mut subject.shape.size);
+        put(self.bsize, &mut subject.shape.bsize);
+        put(self.fsize, &mut subject.shape.fsize);
+        put(self.format, &mut subject.shape.format);
+        put(self.endian, &mut subject.shape.endian);
+        subject.shape = self.log(subject.shape.clone());
     }
 
     /// The disks are behind the NBD client.
@@ -167,6 +170,10 @@ impl Set {
     }
 }
 
+fn put<T: Copy>(value: Option<T>, to: &mut T) {
+    *to = value.unwrap_or(*to);
+}
+
 fn yes_or_no(value: &str) -> Result<bool, String> {
     match value {
         "yes" => Ok(true),
@@ -194,15 +201,24 @@ mod tests {
         let lists = ["allocinit=all,size=16M".to_owned(), "bsize=8k,fsize=1k,format=ufs1,pauses=yes".to_owned()];
         let device = ordo_crash::Device::by_name("sata").unwrap();
         let mut plan = Plan::new("sync", ordo_workload::script::find("create").unwrap(), device);
-        Set::read(&lists).unwrap().apply(&mut plan);
-        assert_eq!((plan.settings.alloc_init, plan.shape.size, plan.pauses), (Some(AllocInit::All), 16 << 20, true));
-        assert_eq!((plan.shape.bsize, plan.shape.fsize, plan.shape.format), (8192, 1024, Format::Ufs1));
-        let usual = (plan.recovery_cuts, plan.exhaustive);
-        Set::read(&[]).unwrap().apply(&mut plan);
-        assert_eq!((plan.recovery_cuts, plan.exhaustive, plan.shape.bsize), (usual.0, usual.1, 8192));
-        Set::read(&["recovery=0,exhaustive=3,endian=big,steer=yes".to_owned()]).unwrap().apply(&mut plan);
-        assert_eq!((plan.recovery_cuts, plan.exhaustive), (0, 3));
-        assert_eq!((plan.shape.endian, plan.steered), (Endian::Big, true));
+        Set::read(&lists).unwrap().apply_all(&mut plan);
+        assert_eq!(
+            (plan.subject.settings.alloc_init, plan.subject.shape.size, plan.pauses),
+            (Some(AllocInit::All), 16 << 20, true)
+        );
+        assert_eq!(
+            (plan.subject.shape.bsize, plan.subject.shape.fsize, plan.subject.shape.format),
+            (8192, 1024, Format::Ufs1)
+        );
+        let usual = (plan.budget.recovery_cuts, plan.budget.exhaustive);
+        Set::read(&[]).unwrap().apply_all(&mut plan);
+        assert_eq!(
+            (plan.budget.recovery_cuts, plan.budget.exhaustive, plan.subject.shape.bsize),
+            (usual.0, usual.1, 8192)
+        );
+        Set::read(&["recovery=0,exhaustive=3,endian=big,steer=yes".to_owned()]).unwrap().apply_all(&mut plan);
+        assert_eq!((plan.budget.recovery_cuts, plan.budget.exhaustive), (0, 3));
+        assert_eq!((plan.subject.shape.endian, plan.budget.steered), (Endian::Big, true));
     }
 
     #[test]

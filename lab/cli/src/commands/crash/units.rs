@@ -1,14 +1,14 @@
 //! `--jsonl`: the units of an exploration, and of a campaign of faults; and how their results are joined.
 //!
-//! U1. Scripts by name are divided by image: each into as many parts as its states ask for, so a unit takes seconds.
-//!     Sets of many are divided into rows. Neither depends on the number of shards.
+//! U1. A script that is given by name is divided by image, into so many parts that each of these units takes seconds.
+//!     Sets of many scripts are divided into rows. Neither depends on the number of shards.
 
+use super::args::{Args, explorer_error};
 use super::document::Document;
 use super::scripts::Work;
-use super::{Args, bar, disks, explore, explorer_error, show};
-use crate::commands::merge::Whole;
+use super::{bar, disks, explore, show};
 use crate::out::{Out, Outcome, usage};
-use crate::sweep::{self, Done, Kind, Sweep, UnitThere, parameters};
+use crate::sweep::{self, Done, Kind, Sweep, UnitThere, Whole, parameters};
 use ordo_crash::{Counters, Device, Explored, Plan, Report, Shard, faults, part, row, row_length};
 use ordo_workload::script::Script;
 use serde::{Deserialize, Serialize};
@@ -74,10 +74,13 @@ fn hex(images: &BTreeSet<u128>) -> String {
 pub(super) fn run(args: &Args) -> Outcome {
     let (devices, (_, work)) = (disks::find(&args.disk)?, Work::of(args)?);
     // A plan that cannot be made is wrong usage, also for a shard without units.
-    let plan = Plan { shard: Shard::WHOLE, ..args.plan(Script::default(), devices[0])? };
+    let mut plan = args.plan(Script::default(), devices[0])?;
+    plan.budget.shard = Shard::WHOLE;
     let parts = |states: u64| u32::try_from(states.div_ceil(PART).max(1)).unwrap_or(u32::MAX);
     let (scripts, units) = match &work {
-        Work::Few(scripts) => (scripts.len() as u64, units(devices.len(), scripts.len() as u64, parts(plan.states))?),
+        Work::Few(scripts) => {
+            (scripts.len() as u64, units(devices.len(), scripts.len() as u64, parts(plan.budget.states))?)
+        }
         Work::Many { count, .. } => (*count, units(devices.len(), count.div_ceil(row_length(&plan)), 1)?),
     };
     let name = |unit: u64| named(&work, &devices, &plan, units[unit as usize]);
@@ -135,7 +138,8 @@ fn explored(
     let explored = match work {
         Work::Few(scripts) => {
             let script = &scripts[unit.at as usize];
-            let plan = Plan { shard: unit.part, ..args.plan(script.clone(), device)? };
+            let mut plan = args.plan(script.clone(), device)?;
+            plan.budget.shard = unit.part;
             let mut explored = part(&plan, counters).map_err(explorer_error)?;
             let found = explored.report.iter_mut().flat_map(|report| &mut report.violations);
             found.for_each(|violation| violation.script = unit.at);
@@ -157,7 +161,7 @@ pub(super) fn faults(args: &Args) -> Outcome {
         return Err(usage("--faults takes scripts by name, or the sets hand, bugs, ufs, all"));
     };
     let devices = disks::find(&args.disk)?;
-    let most = args.plan(Script::default(), devices[0])?.states;
+    let most = args.plan(Script::default(), devices[0])?.budget.states;
     let parts = u32::try_from(most.div_ceil(FAULTS).clamp(1, 64)).unwrap_or(1);
     let units = units(devices.len(), scripts.len() as u64, parts)?;
     let name = |unit: u64| {
@@ -167,8 +171,9 @@ pub(super) fn faults(args: &Args) -> Outcome {
     let counters = Counters::default();
     let one = |number: u64| {
         let unit = units[number as usize];
-        let plan = args.plan(scripts[unit.at as usize].clone(), devices[unit.device])?;
-        let report = faults::campaign(&Plan { shard: unit.part, ..plan }, &counters).map_err(explorer_error)?;
+        let mut plan = args.plan(scripts[unit.at as usize].clone(), devices[unit.device])?;
+        plan.budget.shard = unit.part;
+        let report = faults::campaign(&plan, &counters).map_err(explorer_error)?;
         let violations = report.violations_total;
         let script = unit.device as u64 * scripts.len() as u64 + unit.at;
         let scripts = u64::from(unit.part.index == 0);

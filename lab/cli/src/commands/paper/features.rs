@@ -3,10 +3,9 @@
 use crate::text;
 use anyhow::anyhow;
 use ordo_crash::features::{Answer, Freed, ask_all, freed};
-use ordo_crash::{DEFAULT_DEVICE, Device, Plan, Question};
+use ordo_crash::{DEFAULT_DEVICE, Device, Question, Subject};
 use ordo_papers::paper::features::{self, Asked, Features, Recovery, System};
 use ordo_papers::paper::{SetUp, run_all, set_ups, set_ups_of_aj};
-use ordo_workload::script::Script;
 
 /// Schemes that the paper does not have, or has in another form, with their settings.
 const OURS: &[(&str, &[(&str, &str)])] = &[
@@ -42,20 +41,25 @@ pub(super) fn found_of_aj(progress: &(dyn Fn(usize, usize) + Sync)) -> anyhow::R
     found_of(set_ups_of_aj().into_iter().map(|system| subject(system, device)).collect(), progress)
 }
 
-fn found_of(subjects: Vec<(String, Plan)>, progress: &(dyn Fn(usize, usize) + Sync)) -> anyhow::Result<Features> {
+fn found_of(subjects: Vec<(String, Subject)>, progress: &(dyn Fn(usize, usize) + Sync)) -> anyhow::Result<Features> {
     let questions = Question::ALL.iter().map(|question| (question.name(), question.says()));
     let questions = questions.chain([(FREED, "blocks of a removed file become free after the call")]);
     let asked: Vec<Asked> =
         questions.map(|(name, says)| Asked { name: name.to_owned(), says: says.to_owned() }).collect();
     let mut systems = Vec::new();
-    let answered = run_all(&subjects, progress, |(_, plan)| answers_of(plan))?;
-    for ((name, plan), answers) in subjects.iter().zip(answered) {
+    let answered = run_all(&subjects, progress, |(_, subject)| answers_of(subject))?;
+    for ((name, subject), answers) in subjects.iter().zip(answered) {
         let yes = |question: Question| {
             asked.iter().zip(&answers).any(|(asked, answer)| asked.name == question.name() && answer.yes)
         };
-        let by_mount = plan.promises()?.mount_at_once;
+        let by_mount = subject.promises()?.mount_at_once;
         let recovery = Recovery::of(yes(Question::AsItIs), yes(Question::Recovers), by_mount);
-        systems.push(System { name: name.clone(), scheme: said(plan), recovery: recovery.name().to_owned(), answers });
+        systems.push(System {
+            name: name.clone(),
+            scheme: said(subject),
+            recovery: recovery.name().to_owned(),
+            answers,
+        });
     }
     Ok(Features {
         title: "Features, found by power cuts".to_owned(),
@@ -68,43 +72,42 @@ fn found_of(subjects: Vec<(String, Plan)>, progress: &(dyn Fn(usize, usize) + Sy
     })
 }
 
-/// A system by name, with a plan that has no script yet.
-fn subject(system: SetUp, device: &Device) -> (String, Plan) {
+/// A system by name.
+fn subject(system: SetUp, device: &Device) -> (String, Subject) {
     let SetUp { name, scheme, settings, separate_log } = system;
-    (name.to_owned(), Plan { settings, separate_log, ..Plan::new(scheme, Script::default(), device) })
+    (name.to_owned(), Subject { settings, separate_log, ..Subject::new(scheme, device) })
 }
 
-/// The systems by name, each with a plan that has no script yet.
-fn subjects() -> anyhow::Result<Vec<(String, Plan)>> {
+/// The systems by name.
+fn subjects() -> anyhow::Result<Vec<(String, Subject)>> {
     let device = Device::by_name(DEFAULT_DEVICE).ok_or_else(|| anyhow!("no disk is called {DEFAULT_DEVICE:?}"))?;
-    let plan = |scheme: &str| Plan::new(scheme, Script::default(), device);
     let mut subjects: Vec<_> = set_ups().into_iter().map(|system| subject(system, device)).collect();
     for (scheme, sets) in OURS {
-        let mut plan = plan(scheme);
+        let mut subject = Subject::new(scheme, device);
         for (key, value) in *sets {
-            match plan.settings.set(key, value) {
+            match subject.settings.set(key, value) {
                 Some(Ok(())) => {}
                 _ => return Err(anyhow!("{scheme} cannot be set to {key}={value}")),
             }
         }
         let name = std::iter::once((*scheme).to_owned()).chain(sets.iter().map(|(_, value)| (*value).to_owned()));
-        subjects.push((name.collect::<Vec<_>>().join(" "), plan));
+        subjects.push((name.collect::<Vec<_>>().join(" "), subject));
     }
     Ok(subjects)
 }
 
 /// A scheme, and its settings.
-fn said(plan: &Plan) -> String {
-    let mut said = vec![plan.scheme.clone()];
-    said.extend(plan.settings.said());
-    said.extend(plan.separate_log.then(|| "log=separate".to_owned()));
-    said.extend(plan.settings.without.iter().map(|rule| format!("without {rule}")));
+fn said(subject: &Subject) -> String {
+    let mut said = vec![subject.scheme.clone()];
+    said.extend(subject.settings.said());
+    said.extend(subject.separate_log.then(|| "log=separate".to_owned()));
+    said.extend(subject.settings.without.iter().map(|rule| format!("without {rule}")));
     said.join(" ")
 }
 
-fn answers_of(plan: &Plan) -> anyhow::Result<Vec<features::Answer>> {
-    let asked = ask_all(plan)?.into_iter().map(table_answer);
-    Ok(asked.chain([by_the_maps(freed(plan)?)]).collect())
+fn answers_of(subject: &Subject) -> anyhow::Result<Vec<features::Answer>> {
+    let asked = ask_all(subject)?.into_iter().map(table_answer);
+    Ok(asked.chain([by_the_maps(freed(subject)?)]).collect())
 }
 
 fn table_answer(answer: Answer) -> features::Answer {

@@ -5,8 +5,7 @@ use crate::out::{Outcome, Status, print, usage};
 use crate::scheme_set::SchemeSet;
 use crate::text;
 use ordo_crash::flushes::{CASES, Case, Requests, needed, requests};
-use ordo_crash::{Device, Error, Plan};
-use ordo_workload::script::Script;
+use ordo_crash::{Device, Error, Subject};
 use ordofs::LOG_SCHEME;
 use serde::Serialize;
 
@@ -69,19 +68,19 @@ impl Row {
 
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Outcome {
-    let plans = plans(args)?;
+    let subjects = subjects(args)?;
     let mut rows = Vec::new();
     for case in CASES {
-        for (scheme, plan) in &plans {
-            let does = requests(plan, case).map_err(error)?;
-            rows.push(Row { case: case.name, scheme, needs: needed(plan, case), does });
+        for (scheme, subject) in &subjects {
+            let does = requests(subject, args.seed, case).map_err(error)?;
+            rows.push(Row { case: case.name, scheme, needs: needed(subject, case), does });
         }
     }
     print(|out| if args.json { out.json(&rows) } else { out.bytes(show(&rows).as_bytes()) })?;
     Ok(Status::DONE)
 }
 
-fn plans(args: &Args) -> anyhow::Result<Vec<(&'static str, Plan)>> {
+fn subjects(args: &Args) -> anyhow::Result<Vec<(&'static str, Subject)>> {
     let device = Device::by_name(&args.disk).ok_or_else(|| {
         let known: Vec<_> = ordo_crash::DEVICES.iter().map(|device| device.name).collect();
         usage(format!("no disk is called {:?}; there are: {}", args.disk, known.join(", ")))
@@ -92,14 +91,14 @@ fn plans(args: &Args) -> anyhow::Result<Vec<(&'static str, Plan)>> {
         [] => all.collect(),
         _ => args.scheme.iter().map(|name| mount_options::scheme(name)).collect::<Result<_, _>>()?,
     };
-    let plan = |scheme| {
-        let plan = match scheme == LOG_SCHEME {
-            true => Plan::on_log(Script::default(), device),
-            false => Plan { settings: settings.clone(), ..Plan::new(scheme, Script::default(), device) },
+    let subject = |scheme| {
+        let subject = match scheme == LOG_SCHEME {
+            true => Subject::on_log(device),
+            false => Subject { settings: settings.clone(), ..Subject::new(scheme, device) },
         };
-        (scheme, Plan { separate_log, seed: args.seed, ..plan })
+        (scheme, Subject { separate_log, ..subject })
     };
-    Ok(schemes.into_iter().map(plan).collect())
+    Ok(schemes.into_iter().map(subject).collect())
 }
 
 fn error(error: Error) -> anyhow::Error {

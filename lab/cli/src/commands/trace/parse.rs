@@ -1,15 +1,15 @@
 //! Parses from the command line what to explain.
 
-use super::Args;
+use super::args::Args;
 use crate::layout;
 use crate::mount_options;
 use crate::out::usage;
 use crate::scheme_set::SchemeSet;
 use ordo_crash::trace::{Asked, size_of};
-use ordo_crash::{Device, Error};
+use ordo_crash::{Device, Error, Subject};
 use ordo_workload::random::Op;
 use ordo_workload::script::Script;
-use ordofs::{DEFAULT_SCHEME, LOG_SCHEME, LayoutName};
+use ordofs::{DEFAULT_SCHEME, LOG_SCHEME};
 
 /// Parses it.
 ///
@@ -22,15 +22,15 @@ pub(super) fn read(args: &Args) -> anyhow::Result<Asked> {
     })?;
     let log = layout::is_log(args.layout, &args.scheme.as_deref().into_iter().collect::<Vec<_>>())?;
     let usual = if log { LOG_SCHEME } else { DEFAULT_SCHEME };
-    let scheme = mount_options::scheme(args.scheme.as_deref().unwrap_or(usual))?.to_owned();
+    let scheme = mount_options::scheme(args.scheme.as_deref().unwrap_or(usual))?;
     let (setup, call) = calls(&args.setup, &args.call.join(" "))?;
     let SchemeSet { settings, separate_log, .. } = SchemeSet::read(&args.set)?;
-    let (device, at_once) = (device.clone(), args.at_once);
-    let layout = if log { LayoutName::Lfs } else { LayoutName::Ffs };
     if let Some(set) = settings.said().first().filter(|_| log) {
         return Err(usage(format!("--set {set}: is for the schemes of UFS volumes; leave it out")));
     }
-    Ok(Asked { scheme, layout, settings, separate_log, device, setup, call, at_once, seed: args.seed })
+    let subject = if log { Subject::on_log(device) } else { Subject::new(scheme, device) };
+    let subject = Subject { settings, separate_log, ..subject };
+    Ok(Asked { subject, setup, call, at_once: args.at_once, seed: args.seed })
 }
 
 /// The calls of the set-up, and the call. Every write has different contents, so all are parsed as one script.

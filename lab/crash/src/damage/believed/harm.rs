@@ -1,6 +1,7 @@
 //! What is damaged: words of structures, by values that are likely to be believed.
 
-use super::base::{Base, SIZE, Structure};
+use super::base::{Base, SIZE};
+use super::structure::Structure;
 use super::sums::bytes;
 use ordo_disk::RamDisk;
 use ordo_rt::Rng;

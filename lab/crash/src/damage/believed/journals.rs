@@ -3,7 +3,7 @@
 //!
 //! The places of the fields are those of `docs/format/wafs.md`, `block-journal.md` and `active.md`.
 
-use super::base::Structure;
+use super::structure::Structure;
 use super::sums::{Fix, How};
 use ordo_disk::{RamDisk, SECTOR};
 use ordo_ondisk::Endian::Little;

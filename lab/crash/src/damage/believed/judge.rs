@@ -2,7 +2,7 @@
 
 use super::super::judge::{Fate, HANG, Writes, change, check, mount, read, repaired_is_sound};
 use super::base::Variant;
-use crate::recovery::guarded;
+use crate::guard::guarded;
 use crate::tree::is_log;
 use ordo_disk::RamDisk;
 use ordo_fsck::Mode;

@@ -1,7 +1,7 @@
 //! Finds the structures of a log-structured volume.
 
 use super::super::volumes::broken;
-use super::base::Structure;
+use super::structure::Structure;
 use super::sums::{Fix, How};
 use crate::Error;
 use ordo_disk::RamDisk;

@@ -13,10 +13,11 @@ mod harm;
 mod journals;
 mod judge;
 mod log;
+mod structure;
 mod sums;
 mod tree;
 
-use super::{Failure, IMAGES, Tally, Unit, ranges};
+use super::unit::{Failure, IMAGES, Tally, Unit, ranges};
 use crate::Error;
 use base::{Base, VARIANTS, Variant};
 use harm::Harm;

@@ -1,8 +1,8 @@
 //! Sums of structures, and how they are made right again after the structure was damaged.
 //!
-//! W1. A sum is listed only if it is right on the undamaged volume: applied to that, it changes nothing
-//!     (`the_sums_of_an_undamaged_volume_are_right`). A list that is wrong would make damage that every program sees
-//!     at once, and the campaign would find nothing.
+//! W1. Computing a listed sum anew on the undamaged volume changes nothing
+//!     (`the_sums_of_an_undamaged_volume_are_right`). A wrong list would itself make damage that every program sees at
+//!     once, and the campaign would find nothing.
 
 use ordo_disk::RamDisk;
 use ordo_ondisk::{Endian, check_hash, lfs};

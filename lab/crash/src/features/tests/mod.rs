@@ -2,27 +2,26 @@
 //! difference.
 
 use super::*;
-use crate::{DEFAULT_DEVICE, Device, Id};
-use ordo_workload::script::Script;
+use crate::{DEFAULT_DEVICE, Device, Id, replay};
 
-fn plan(scheme: &str, sets: &[(&str, &str)], without: &[&str]) -> Plan {
+fn subject(scheme: &str, sets: &[(&str, &str)], without: &[&str]) -> Subject {
     let device = Device::by_name(DEFAULT_DEVICE).expect("the disk is there");
-    let mut plan = Plan::new(scheme, Script::default(), device);
+    let mut subject = Subject::new(scheme, device);
     for (key, value) in sets {
-        plan.settings.set(key, value).expect("it is a setting of a scheme").expect("it can be set so");
+        subject.settings.set(key, value).expect("it is a setting of a scheme").expect("it can be set so");
     }
-    plan.settings.without = without.iter().map(|rule| (*rule).to_owned()).collect();
-    plan
+    subject.settings.without = without.iter().map(|rule| (*rule).to_owned()).collect();
+    subject
 }
 
 /// Yes or no; for a no, the witness must replay to the same result.
-fn yes(plan: &Plan, question: Question) -> bool {
-    let answer = ask(plan, question, &mut Memory::default()).expect("it can be asked");
+fn yes(subject: &Subject, question: Question) -> bool {
+    let answer = ask(subject, question, &mut Memory::default()).expect("it can be asked");
     assert!(answer.states > 100 || !answer.holds(), "{} states are no answer", answer.states);
     assert_eq!(answer.holds(), answer.witness.is_none());
     if let Some(witness) = &answer.witness {
         let id: Id = witness.id.parse().expect("an id can be read");
-        let again = id.replay().expect("it can be made again").expect("it is as bad as it was");
+        let again = replay(&id).expect("it can be made again").expect("it is as bad as it was");
         assert_eq!((again.oracle, &again.is), (witness.oracle, &witness.is), "{}", witness.id);
         assert!(witness.id.contains(&format!("+ask={}", question.name())) && !witness.promised);
     }
@@ -32,9 +31,9 @@ fn yes(plan: &Plan, question: Question) -> bool {
 #[test]
 fn async_keeps_nothing_and_sync_keeps_all_but_what_it_leaves_to_fsck() {
     let of = |scheme| {
-        let found = Question::ALL.map(|question| yes(&plan(scheme, &[], &[]), question));
+        let found = Question::ALL.map(|question| yes(&subject(scheme, &[], &[]), question));
         // One memory for several questions does not change an answer.
-        let together = ask_all(&plan(scheme, &[], &[])).expect("they can be asked");
+        let together = ask_all(&subject(scheme, &[], &[])).expect("they can be asked");
         assert!(together.iter().map(Answer::holds).eq(found));
         found
     };
@@ -46,14 +45,14 @@ fn async_keeps_nothing_and_sync_keeps_all_but_what_it_leaves_to_fsck() {
 #[test]
 fn a_rule_that_is_switched_off_is_found() {
     let outgrown = ["moved-contents", "moved-fragment"];
-    assert!(!yes(&plan("sync", &[("allocinit", "dirs")], &outgrown), Question::Stays));
-    let (with, without) = (plan("softupdates", &[], &[]), plan("softupdates", &[("allocinit", "dirs")], &[]));
+    assert!(!yes(&subject("sync", &[("allocinit", "dirs")], &outgrown), Question::Stays));
+    let (with, without) = (subject("softupdates", &[], &[]), subject("softupdates", &[("allocinit", "dirs")], &[]));
     assert!(yes(&with, Question::DataFirst) && !yes(&without, Question::DataFirst));
 }
 
 #[test]
 fn a_journal_is_atomic_and_must_be_replayed_and_its_mode_decides_what_returns() {
-    let journal = |mode| plan("wafs", &[("logmode", mode), ("data", "writeback")], &[]);
+    let journal = |mode| subject("wafs", &[("logmode", mode), ("data", "writeback")], &[]);
     for (mode, on_return) in [("sync", true), ("async", false)] {
         let asked = [Question::OnReturn, Question::Atomic, Question::AsItIs, Question::DataFirst];
         assert_eq!(asked.map(|question| yes(&journal(mode), question)), [on_return, true, false, false], "{mode}");
@@ -62,7 +61,7 @@ fn a_journal_is_atomic_and_must_be_replayed_and_its_mode_decides_what_returns() 
 
 #[test]
 fn soft_updates_free_blocks_later_and_sync_with_the_call() {
-    let of = |scheme| freed(&plan(scheme, &[], &[])).expect("the file goes");
+    let of = |scheme| freed(&subject(scheme, &[], &[])).expect("the file goes");
     assert!(of("softupdates").in_background() && !of("sync").in_background());
     assert!(of("sync").at_return >= 200_000 && of("softupdates").later >= 200_000);
 }

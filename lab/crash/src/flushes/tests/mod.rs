@@ -2,13 +2,12 @@
 
 use super::*;
 use crate::Device;
-use ordo_workload::script::Script;
 
-fn plan(scheme: &str) -> Plan {
+fn subject(scheme: &str) -> Subject {
     let device = Device::by_name("sata").expect("it is built in");
     match scheme {
-        "lfs" => Plan::on_log(Script::default(), device),
-        _ => Plan::new(scheme, Script::default(), device),
+        "lfs" => Subject::on_log(device),
+        _ => Subject::new(scheme, device),
     }
 }
 
@@ -17,7 +16,7 @@ fn case(name: &str) -> &'static Case {
 }
 
 fn done(scheme: &str, name: &str) -> Requests {
-    requests(&plan(scheme), case(name)).expect("no call fails")
+    requests(&subject(scheme), 0, case(name)).expect("no call fails")
 }
 
 #[test]
@@ -65,7 +64,7 @@ fn every_need_is_worked_out() {
     let names = ordo_schemes::ALL.iter().map(|known| known.name).chain(["lfs"]);
     for scheme in names {
         for case in CASES {
-            assert!(needed(&plan(scheme), case).is_some(), "{scheme}, {}", case.name);
+            assert!(needed(&subject(scheme), case).is_some(), "{scheme}, {}", case.name);
         }
     }
 }

@@ -2,9 +2,9 @@
 
 use super::*;
 use crate::disks::{Disks, Split};
-use crate::record::mount;
+use crate::mount::mount;
 use crate::volume::fresh;
-use crate::{Device, Shape};
+use crate::{Device, Shape, Subject};
 use ordo_probe::{Traced, Tracer};
 use ordo_rt::{Rng, Rt};
 use ordo_schemes::Settings;
@@ -18,11 +18,7 @@ use std::time::Duration;
 
 fn asked(scheme: &str, setup: &[Op], call: &Op) -> Asked {
     Asked {
-        layout: ordofs::LayoutName::Ffs,
-        scheme: scheme.into(),
-        settings: Settings::default(),
-        separate_log: false,
-        device: Device::by_name("sata").unwrap().clone(),
+        subject: Subject::new(scheme, Device::by_name("sata").unwrap()),
         setup: setup.to_vec(),
         call: call.clone(),
         at_once: false,

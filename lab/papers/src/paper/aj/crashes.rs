@@ -1,9 +1,9 @@
 //! Claims about crashes: judged by what power cuts have shown of the scheme `block-journal`, which is ext3's journal.
 
-use crate::paper::SetUp;
 use crate::paper::claims::{Claim, claims_of};
 use crate::paper::features::Features;
 use crate::paper::judge::Judged;
+use crate::paper::set_up::SetUp;
 use ordo_report::results::Document;
 use ordofs::schemes::Settings;
 

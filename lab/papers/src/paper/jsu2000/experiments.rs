@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use ordo_simdisk::Service;
 use ordo_workload::Params;
 use ordofs::disk::{DiskOp, Kind};
-use ordofs::{BufCounts, Engine};
+use ordofs::{BufCounts, Policy};
 
 use super::systems::{NO_RULE, SYSTEMS, System};
 use crate::error::Result;
@@ -230,9 +230,9 @@ fn machine_of(machine: &Machine, work: Work) -> Machine {
     match work {
         // It reads no contents: all memory that it needs is that of the bufs, and of these there are too few.
         Work::Netnews => {
-            let counts = machine.engine.counts.map(|counts| BufCounts { most: NBUF, ..counts });
-            let engine = Engine { counts, ..machine.engine.clone() };
-            Machine { memory: NBUF * 8192, engine, ..machine.clone() }
+            let counts = machine.policy.counts.map(|counts| BufCounts { most: NBUF, ..counts });
+            let policy = Policy { counts, ..machine.policy };
+            Machine { memory: NBUF * 8192, policy, ..machine.clone() }
         }
         _ => machine.clone(),
     }

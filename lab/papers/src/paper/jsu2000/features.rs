@@ -9,7 +9,7 @@ use crate::LogPlace;
 use crate::paper::claims::{Claim, claims_of};
 use crate::paper::features::{Features, Recovery};
 use crate::paper::judge::Judged;
-use crate::paper::{FEATURES, SetUp};
+use crate::paper::set_up::{FEATURES, SetUp};
 use ordo_report::results::Document;
 
 /// The systems that can be checked: all of the paper's that we have.

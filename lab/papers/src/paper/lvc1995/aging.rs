@@ -150,7 +150,7 @@ fn is_full(error: &ordo_vfs::Error) -> bool {
 fn test(volume: &Frozen, kib: u32, part: u32, seed: u64, reallocates: bool) -> Result<Vec<(&'static str, f64)>> {
     let mut machine = Machine { drive: DRIVE.to_owned(), ..Machine::of_1995() };
     machine.costs = machine.costs.slower(SPARC_1);
-    machine.engine.reallocates = reallocates;
+    machine.policy.reallocates = reallocates;
     let files = u64::from((32_768 / kib / part).max(10));
     let params = Params::default().with("size", u64::from(kib) << 10).with("files", files).with("per_dir", 25);
     let run = Run {

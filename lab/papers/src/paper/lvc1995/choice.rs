@@ -1,5 +1,5 @@
-//! Which way to use for what: the ways to keep metadata in order beside each other, work by work, on a disk of the
-//! paper's time and on one of today, with the fastest named and what a crash costs under each.
+//! Which way to keep metadata in order is best for which work. For each work the ways stand beside each other, on a
+//! disk of the paper's time and on one of today: their speeds, which is fastest, and what a crash costs under each.
 //!
 //! C1. The fastest is named together with all that are within a twentieth of it: less is no reason to choose.
 //! C2. What a crash costs is what the scheme declares, with all its rules, and the crash explorer checks; no word here

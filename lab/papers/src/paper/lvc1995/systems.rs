@@ -125,9 +125,9 @@ impl System {
         let mut machine = Machine::of_1995();
         machine.shape.block = block;
         machine.shape.maxcontig = Some(self.maxcontig * BLOCK / block);
-        machine.engine.cluster = self.maxcontig * BLOCK;
+        machine.policy.cluster = self.maxcontig * BLOCK;
         machine.memory = machine.memory_for_bufs();
-        machine.engine.reallocates = self.reallocates;
+        machine.policy.reallocates = self.reallocates;
         if self.rotdelay > 0 {
             // A turn of 57 sectors takes 11.1 ms, 16 of them (a block) 3.1 ms.
             machine.shape.rotation = Some(Rotation { rotdelay_ms: 3 * self.rotdelay, rps: 90, nsect: 57 });
@@ -140,7 +140,7 @@ impl System {
             machine.volume = Some(300 << 20);
             machine.costs = machine.costs.slower(SUN_4_260);
             // Neither system had clusters.
-            machine.engine.read_ahead = u64::from(block);
+            machine.policy.read_ahead = u64::from(block);
         }
         machine
     }

@@ -1,7 +1,8 @@
 //! Judges every claim of the paper. The fields of a claim decide where they can; where its words name systems or
 //! workloads that no field does, the numbers are computed here.
 
-use super::experiments::{FIVE, Key, Results, SDET_USERS, Sample, THROUGHPUT_USERS};
+use super::experiments::{Key, Results, SDET_USERS, Sample, THROUGHPUT_USERS};
+use super::systems::FIVE;
 use super::tables::{PHASES, andrew_phase, andrew_system};
 use crate::paper::claims::{Claim, claims_of};
 use crate::paper::judge::{Judged, not_judged, number, order, short, untested};

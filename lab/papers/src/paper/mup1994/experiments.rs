@@ -6,6 +6,7 @@ use ordo_workload::Params;
 use ordofs::AllocInit;
 use ordofs::schemes::Settings;
 
+use super::systems::{FIVE, system};
 use super::timelines;
 use crate::error::Result;
 use crate::paper::parallel;
@@ -90,31 +91,17 @@ impl Results {
         Some(square.sqrt() / mean)
     }
 
+    /// The time lines, in the order of the paper.
+    pub(super) fn take_timelines(&mut self) -> Vec<Timeline> {
+        FIVE.iter().filter_map(|name| self.timelines.remove(*name)).collect()
+    }
+
     /// Everything that was run.
     pub(super) fn keys(&self) -> impl Iterator<Item = &Key> {
         self.samples.keys()
     }
 }
 
-/// The paper's name for a system, as scheme and initialisation.
-pub(super) fn system(name: &str) -> (String, AllocInit) {
-    let (name, init) = match name.strip_suffix("+ai") {
-        Some(name) => (name, AllocInit::All),
-        None => (name, AllocInit::Directories),
-    };
-    let scheme = match name {
-        "no-order" => "async",
-        "soft-updates" => "softupdates",
-        "chains" => "chains-cb",
-        "chains-nocb" => "chains",
-        "chains-barrier" => "chains-barrier-cb",
-        other => other,
-    };
-    (scheme.to_owned(), init)
-}
-
-/// The systems that the paper compares in section 5.
-pub(super) const FIVE: [&str; 5] = ["conventional", "flag-part-nr-cb", "chains", "soft-updates", "no-order"];
 const WITH_INIT: [&str; 4] = ["conventional+ai", "flag-part-nr-cb+ai", "chains+ai", "soft-updates+ai"];
 const MEANINGS: [&str; 4] = ["flag-full-cb", "flag-back-cb", "flag-part-cb", "flag-ignore-cb"];
 const MEANINGS_NR: [&str; 3] = ["flag-full-nr-cb", "flag-back-nr-cb", "flag-part-nr-cb"];

@@ -1,7 +1,8 @@
 //! Figures 1 to 6. The paper's plots survive as words only, so these have only our numbers.
 
-use super::experiments::{FIVE, Results, SDET_USERS, Sample, THROUGHPUT_USERS};
-use super::tables::{andrew_system, printed};
+use super::experiments::{Results, SDET_USERS, Sample, THROUGHPUT_USERS};
+use super::systems::{FIVE, printed};
+use super::tables::andrew_system;
 use ordo_report::results::{Axis, Chart, Figure, Series};
 
 /// A bar for each system, in one series.

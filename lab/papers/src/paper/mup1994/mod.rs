@@ -6,6 +6,7 @@
 mod claims;
 mod experiments;
 mod figures;
+mod systems;
 mod tables;
 mod timelines;
 
@@ -18,7 +19,7 @@ const SEED: u64 = 1;
 
 /// The five systems of section 5.
 pub(super) fn systems() -> Vec<(&'static str, String)> {
-    experiments::FIVE.iter().map(|name| (*name, experiments::system(name).0)).collect()
+    systems::FIVE.iter().map(|name| (*name, systems::system(name).0)).collect()
 }
 
 /// Runs everything. `progress` receives the number of finished runs and the total.
@@ -45,7 +46,7 @@ pub(super) fn run(progress: &(dyn Fn(usize, usize) + Sync)) -> Result<Document> 
         tables: tables::tables(&results),
         figures: figures::figures(&results),
         claims: claims::verdicts(&results),
-        timelines: timelines::timelines(&mut results),
+        timelines: results.take_timelines(),
         ..Document::default()
     })
 }

@@ -1,25 +1,9 @@
 //! Tables 1 to 3, ours beside the printed ones.
 
 use super::experiments::{Results, Sample};
+use super::systems::key;
 use crate::paper::printed::{columns, lines, numbers};
 use ordo_report::results::{Table, TableRow};
-
-const NAMES: [(&str, &str); 5] = [
-    ("Conventional", "conventional"),
-    ("Scheduler Flag", "flag-part-nr-cb"),
-    ("Scheduler Chains", "chains"),
-    ("Soft Updates", "soft-updates"),
-    ("No Order", "no-order"),
-];
-
-/// The name of a system in the paper's tables.
-pub(super) fn printed(system: &str) -> &str {
-    NAMES.iter().find(|(_, key)| *key == system).map_or(system, |(name, _)| name)
-}
-
-fn key(printed: &str) -> &str {
-    NAMES.iter().find(|(name, _)| *name == printed).map_or(printed, |(_, key)| key)
-}
 
 const TABLE1: &str = include_str!("../../../data/mup1994_table1_copy4.csv");
 const TABLE2: &str = include_str!("../../../data/mup1994_table2_remove4.csv");
@@ -99,7 +83,7 @@ pub(super) fn andrew_phase(results: &Results, system: &str, phase: &str) -> Opti
 
 #[cfg(test)]
 mod tests {
-    use super::super::experiments::FIVE;
+    use super::super::systems::{FIVE, printed};
     use super::*;
 
     #[test]

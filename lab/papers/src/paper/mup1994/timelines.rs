@@ -4,17 +4,11 @@ use ordo_simdisk::Service;
 use ordofs::disk::{DiskOp, Kind};
 use ordofs::rt::Time;
 
-use super::experiments::{FIVE, Results, system};
-use super::tables::printed;
+use super::systems::{printed, system};
 use crate::Outcome;
 use ordo_report::results::{Dot, Timeline};
 
-/// In the order of the paper.
-pub(super) fn timelines(results: &mut Results) -> Vec<Timeline> {
-    FIVE.iter().filter_map(|name| results.timelines.remove(*name)).collect()
-}
-
-/// That of a run.
+/// The time line of a run.
 pub(super) fn timeline(name: &str, outcome: &Outcome) -> Timeline {
     let start = outcome.services.first().map_or(Time::ZERO, |service| service.at);
     Timeline {

@@ -20,6 +20,9 @@ use ordofs::{AllocInit, JournalChange, LayoutName, LogKind, MountOptions, Mounte
 use crate::error::{LabError, Result};
 use crate::machine::Machine;
 
+/// The seed of all runs.
+pub(super) const SEED: u64 = 1;
+
 /// Files per MiB of a volume, and their size in bytes.
 const FILES_PER_MIB: u64 = 2;
 const FILE: u64 = 8192;
@@ -68,7 +71,7 @@ impl Case {
 
     /// The contents of the drive when the power went.
     fn cut(&self, machine: &Machine) -> Result<RamDisk> {
-        let rt = Rt::virtual_time(super::SEED);
+        let rt = Rt::virtual_time(SEED);
         let drive = SimDisk::tagged(&rt, machine.profile()?, machine.tags);
         let disk: Rc<dyn Disk> = Rc::new(drive.clone());
         machine.make(self.size).create_on(&rt, disk.clone(), true)?;
@@ -191,7 +194,7 @@ impl Case {
 
     /// A drive that was just switched on, with these contents.
     fn again(&self, machine: &Machine, cut: &RamDisk) -> Result<(Rt, Rc<dyn Disk>)> {
-        let rt = Rt::virtual_time(super::SEED);
+        let rt = Rt::virtual_time(SEED);
         let drive = SimDisk::tagged(&rt, machine.profile()?, machine.tags);
         let (zeroes, mut bytes) = (vec![0; CHUNK], vec![0; CHUNK]);
         let size = self.size.min(cut.info().size);
@@ -210,7 +213,7 @@ impl Case {
             scheme: Some(scheme.to_owned()),
             cache: machine.memory,
             settings: unordered(scheme),
-            engine: machine.engine.clone(),
+            policy: machine.policy,
             ..MountOptions::default()
         };
         let located = locate_on(rt, disk.clone())?;

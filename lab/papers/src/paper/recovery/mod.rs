@@ -11,15 +11,12 @@ mod tests;
 
 use std::time::Duration;
 
-use self::case::{Case, Took};
-use super::Paper;
+use self::case::{Case, SEED, Took};
 use super::parallel::run_all;
+use super::set_up::Paper;
 use crate::Machine;
 use crate::error::Result;
 use ordo_report::results::{Axis, Chart, Document, Figure, Series};
-
-/// The seed of all runs.
-const SEED: u64 = 1;
 
 /// As `ordo paper` lists it.
 pub(super) const RECOVERY: Paper = Paper {

@@ -6,6 +6,7 @@
 //! P2. Hole plugging and the choice between it and cleaning are simulated (`plug`): the format cannot do it safely
 //!     (docs/layouts/lfs.md).
 
+mod pattern;
 mod plug;
 
 use std::rc::Rc;
@@ -17,9 +18,10 @@ use ordofs::lfs::{Counters, Policy};
 use ordofs::rt::{Rng, Rt};
 use ordofs::{MountOptions, Mounted, NewLog, locate_on};
 
+use self::pattern::Pattern;
 use self::plug::{Method, Simulated};
-use super::Paper;
 use super::parallel::run_all;
+use super::set_up::Paper;
 use crate::error::{LabError, Result};
 use ordo_report::results::{Axis, Chart, Column, Document, Figure, Series, Table, TableRow};
 
@@ -43,35 +45,6 @@ const BEFORE: u64 = 4;
 const COUNTED: u64 = 4;
 /// Virtual time from one overwrite to the next.
 const PACE: Duration = Duration::from_millis(10);
-
-/// Which file is overwritten next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Pattern {
-    Uniform,
-    /// Nine of ten times one of a tenth of the files.
-    HotAndCold,
-}
-
-impl Pattern {
-    const ALL: [Pattern; 2] = [Pattern::Uniform, Pattern::HotAndCold];
-
-    fn name(self) -> &'static str {
-        match self {
-            Pattern::Uniform => "uniform",
-            Pattern::HotAndCold => "hot and cold",
-        }
-    }
-
-    /// One of `count`, of which the first tenth is hot.
-    pub(super) fn next(self, rng: &mut Rng, count: u64) -> u64 {
-        let hot = (count / 10).max(1);
-        match self {
-            Pattern::Uniform => rng.below(count),
-            Pattern::HotAndCold if rng.chance(9, 10) => rng.below(hot),
-            Pattern::HotAndCold => hot + rng.below((count - hot).max(1)),
-        }
-    }
-}
 
 /// A run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

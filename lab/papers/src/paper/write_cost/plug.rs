@@ -10,7 +10,7 @@
 //! U3. The blocks are rewritten as the files of a measured volume are, and each segment that is cleaned is the one with
 //!     the most dead blocks.
 
-use super::Pattern;
+use super::pattern::Pattern;
 use ordofs::rt::Rng;
 
 /// Blocks of a segment, segments of the disk, and clean ones that are kept.

@@ -1,6 +1,7 @@
 //! The answers of a mutant.
 
-use super::{Deed, Mutant, When, mutants};
+use super::spec::{Deed, When};
+use super::{Mutant, mutants};
 use ordo_buf::{CallKind, Must, Op};
 use ordo_schemes::testing::World;
 use ordo_schemes::{AllocInit, Synchronous};

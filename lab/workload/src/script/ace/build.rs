@@ -2,7 +2,6 @@
 
 use super::filled::{Action, Change, Filled, Range};
 use super::names::Node;
-use super::space::Persist;
 use super::tree::{Tree, parent};
 use crate::random::Op;
 use crate::script::Script;
@@ -12,6 +11,14 @@ use ordo_vfs::{FallocMode, RenameMode, XattrMode};
 const APPENDED: u32 = 32768;
 
 const XATTR: &str = "user.x";
+
+/// What follows an operation to make something durable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Persist {
+    Fsync(Node),
+    Sync,
+    Nothing,
+}
 
 /// The script of these operations, each followed by the element of `persists` at the same index.
 pub(super) fn build(name: String, filled: &[Filled], persists: &[Persist]) -> Script {

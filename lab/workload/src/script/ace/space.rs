@@ -1,19 +1,11 @@
 //! Counts the sequences, and finds one by its number.
 
-use super::Bounds;
-use super::build::build;
+use super::bounds::Bounds;
+use super::build::{Persist, build};
 use super::filled::{Filled, fill};
-use super::names::{Node, Places};
+use super::names::Places;
 use crate::script::Script;
 use std::collections::BTreeMap;
-
-/// What follows an operation to make something durable.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Persist {
-    Fsync(Node),
-    Sync,
-    Nothing,
-}
 
 /// The sequences within bounds.
 ///

@@ -1,7 +1,8 @@
 //! A variation of a script: for a search that continues from scripts that reached something.
 
 use super::author::{LISTS, longest_attribute};
-use super::{Ground, Writer};
+use super::ground::Ground;
+use super::writer::Writer;
 use crate::random::{Op, Player};
 use crate::script::Script;
 use ordo_model::MemFs;

@@ -114,8 +114,7 @@ impl Luck {
 
 #[test]
 fn random_damage_is_repaired() {
-    let Some(bytes) = common::image("netbsd-lfs2") else { return };
-    let places = Places::new(bytes);
+    let places = Places::new(ordo_volumes::volume("netbsd-lfs2"));
     let count = std::env::var("LFS_DAMAGE").ok().and_then(|n| n.parse().ok()).unwrap_or(60);
     let only = std::env::var("LFS_ONLY").ok().and_then(|n| n.parse::<usize>().ok());
     let (mut luck, mut repaired) = (Luck(8), 0);

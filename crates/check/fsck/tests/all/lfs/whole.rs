@@ -10,7 +10,7 @@ use ordo_ondisk::lfs::newfs::{NewfsOptions, initial};
 
 #[test]
 fn volume_of_netbsd_is_whole() {
-    let Some(bytes) = common::image("netbsd-lfs2") else { return };
+    let bytes = ordo_volumes::volume("netbsd-lfs2");
     let disk = RamDisk::from_bytes(&bytes);
     let report = run(&disk, Mode::Check);
     assert_eq!(report.exit_code(), 0, "{}", common::told(&report));

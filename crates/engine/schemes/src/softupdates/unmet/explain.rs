@@ -1,7 +1,7 @@
 //! What is held back in a buf and why, in words.
 //!
-//! Nothing here decides anything: what a change waits for is what `unmet` answers, and the bytes around a held removal
-//! freeze as in `leave` (leave-4). The tests of `ordo trace` compare what is said with what is rolled back.
+//! This file only describes. `unmet` decides what a change waits for, and `leave` which bytes around a held removal
+//! are frozen (leave-4). The tests of `ordo trace` compare what is said with what is rolled back.
 
 use super::super::deps::{AllocDep, Before, Deps, DirAdd, DirRem, PageDep, PageKind, PageNo, PointerSlot};
 use super::super::rule::Rule;

@@ -3,7 +3,8 @@
 //! O1. Contents and maps wait for nothing, dinodes and indirect blocks for those, directories for dinodes, and removals
 //!     for names elsewhere. Writers with a choice follow that order; those without one (fsync, memory pressure) do not
 //!     need it for safety.
-//! O2. Whatever is wanted, some bufs can be written now to get closer to it ([`Advance`]), since needs end (unmet-3).
+//! O2. Whatever change is to become durable, there are bufs whose write now brings that closer ([`Advance`]), since
+//!     needs end (unmet-3).
 
 use super::super::deps::{AllocDep, Deps, DirAdd, DirRem, PageDep, PageKind, PageNo, PointerSlot, RemId};
 use super::super::state::State;

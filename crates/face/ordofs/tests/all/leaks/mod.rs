@@ -340,13 +340,13 @@ fn blocks_that_change_hands_before_the_scan_sees_their_inodes_stay_with_their_ow
         stage.raw.leak_frags(Cgx(0), 3, 50, false);
         let (rt, disk) = (&stage.rt, Rc::new(stage.ram.clone()));
         let queue = ordo_disk::Queue::new(rt, disk.clone(), ordo_disk::QueueOptions::default());
-        let options = ordo_buf::CacheOptions::default();
-        let cache = ordo_buf::Cache::new(rt.clone(), queue, ordo_buf::Health::default(), options);
+        let policy = ordo_buf::Policy::default();
+        let cache = ordo_buf::Cache::new(rt.clone(), queue, ordo_buf::Health::default(), 64 << 20, policy);
         let found = located(&stage.ram, disk).found.into_ufs().expect("it is UFS");
         rt.block_on(async {
             let layout = ordo_ffs::Ffs::open(&cache, AtOnce::over("async"), found, &ordo_ffs::Opening::default()).await;
             let fs =
-                Rc::new(ordo_ufs::Ufs::new(layout.expect("the volume can be mounted"), ordo_ufs::Options::default()));
+                Rc::new(ordo_ufs::Ufs::new(layout.expect("the volume can be mounted"), ordo_ufs::Atime::default()));
             let reclaimer = ordo_reclaim::Reclaimer::attach(&fs).expect("a crash has left the volume");
             // The scan knows what there was, and has made no step.
             let dir = resolve(&fs, b"/a", false).await.expect("it is there");

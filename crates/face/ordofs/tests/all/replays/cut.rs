@@ -14,7 +14,7 @@ fn cut(rt: &Rt, ram: &RamDisk, nth: u64, seed: u64) -> bool {
     let cache = ram.clone();
     let faulty = Faulty::new(Rc::new(ram.clone()), plan).on_power_cut(move |rng| cache.power_cut_at_random(rng));
     let disk: Rc<dyn Disk> = Rc::new(faulty.clone());
-    let result = rt.block_on(ordo_fsck::replay_waiting(rt, disk, None));
+    let result = rt.block_on(ordo_recover::replay_waiting(rt, disk, None));
     assert_eq!(result.is_err(), faulty.power_is_off());
     faulty.power_is_off()
 }

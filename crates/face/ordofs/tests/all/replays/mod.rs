@@ -10,7 +10,7 @@ mod replay;
 mod suj;
 mod volumes;
 
-use ordo_fsck::{NotReplayed, Replayed};
+use ordo_recover::{NotReplayed, Replayed};
 use ordofs::disk::{Disk, RamDisk};
 use ordofs::rt::Rt;
 use std::rc::Rc;
@@ -18,7 +18,7 @@ use std::rc::Rc;
 /// Replays the log on the disk, as a mount does.
 fn replay(rt: &Rt, disk: &RamDisk) -> Result<Replayed, NotReplayed> {
     let disk: Rc<dyn Disk> = Rc::new(disk.clone());
-    rt.block_on(ordo_fsck::replay_waiting(rt, disk, None))
+    rt.block_on(ordo_recover::replay_waiting(rt, disk, None))
 }
 
 /// Replays it, and asserts that the volume is whole and clean then.

@@ -3,7 +3,8 @@
 use crate::common::{assert_clean, check, judge, located, mount};
 use crate::replays::volumes::{Bed, Case, cases, patch, plain, put, read, superblock};
 use crate::replays::{replay, replayed};
-use ordo_fsck::{Journal, Mode, NotReplayed, Replayed};
+use ordo_fsck::{Journal, Mode};
+use ordo_recover::{NotReplayed, Replayed};
 use ordofs::disk::RamDisk;
 use ordofs::{MountOptions, Mounted, Notice, Notices};
 use std::rc::Rc;

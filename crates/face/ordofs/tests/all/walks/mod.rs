@@ -1,5 +1,5 @@
 //! The walks that prove the seam: the steps that the engine reports to a scheme, the scheme's answers, and the disk
-//! requests meanwhile, from a live run. `docs/walks.md` is that run, byte for byte; `ORDO_BLESS=1` rewrites it.
+//! requests meanwhile, from a live run. `docs/runs/walks.md` is that run, byte for byte; `ORDO_BLESS=1` rewrites it.
 
 use crate::common;
 mod crash;
@@ -167,7 +167,7 @@ fn document() -> String {
 
 #[test]
 fn the_walks_are_those_of_the_document() {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../docs/walks.md");
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../docs/runs/walks.md");
     let text = document();
     assert_eq!(text, document(), "two runs are the same");
     if std::env::var_os("ORDO_BLESS").is_some() {
@@ -175,5 +175,5 @@ fn the_walks_are_those_of_the_document() {
     }
     let kept = std::fs::read_to_string(&path).unwrap_or_default();
     let differs = kept.lines().zip(text.lines()).position(|(old, new)| old != new);
-    assert!(kept == text, "docs/walks.md is old from line {differs:?} on; ORDO_BLESS=1 rewrites it:\n{text}");
+    assert!(kept == text, "docs/runs/walks.md is old from line {differs:?} on; ORDO_BLESS=1 rewrites it:\n{text}");
 }

@@ -3,12 +3,14 @@
 use crate::SoftUpdates;
 use ordo_buf::Explains;
 use ordo_buf::{
-    Buf, BufRef, Cache, CacheOptions, CallKind, Freed, Health, Home, How, Key, Op, Role, Run, Scheme, Slot, Step, With,
+    Buf, BufRef, Cache, CallKind, Freed, Health, Home, How, Key, Op, Policy, Role, Run, Scheme, Slot, Step, Syncer,
+    With,
 };
 use ordo_disk::{DiskOff, Queue, QueueOptions, RamDisk};
 use ordo_ondisk::{FragNo, Ino, Lbn};
 use ordo_rt::Rt;
 use std::rc::Rc;
+use std::time::Duration;
 
 struct Still;
 
@@ -30,7 +32,8 @@ impl Volume {
     fn new() -> Volume {
         let rt = Rt::virtual_time(1);
         let queue = Queue::new(&rt, Rc::new(RamDisk::new(1 << 20)), QueueOptions::default());
-        let cache = Cache::new(rt.clone(), queue, Health::default(), CacheOptions::default());
+        let policy = Policy { syncer: Syncer::Age(Duration::from_secs(30)), ..Policy::default() };
+        let cache = Cache::new(rt.clone(), queue, Health::default(), 64 << 20, policy);
         let scheme = Rc::new(SoftUpdates::new(crate::AllocInit::All));
         cache.attach(scheme.clone(), Rc::new(Still));
         Volume { rt, cache, scheme }
