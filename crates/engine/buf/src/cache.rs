@@ -71,7 +71,8 @@ pub struct Cache {
     pub(crate) turn: ordo_rt::sync::Mutex<()>,
     /// Held while the layout shapes a batch (batch-1).
     pub(crate) shaping: ordo_rt::sync::Mutex<()>,
-    /// Batches that were sent and are not durable, and those that failed (batch-6, batch-7).
+    /// Batches in flight, and those that failed, in the order of sending (batch-6, batch-7). Durable ones leave when
+    /// the next one comes.
     pub(crate) batches: RefCell<Vec<ordo_disk::Written>>,
     /// All images that were sent and are not durable yet, by buf, in the order of sending.
     pub(crate) sent: RefCell<BTreeMap<(Key, u64), BufRef>>,

@@ -5,7 +5,6 @@ use crate::ifile::Ifile;
 use crate::mount::OpenOptions;
 use crate::space::Wanted;
 use ordo_buf::{BufRef, Cache};
-use ordo_disk::Written;
 use ordo_ondisk::lfs::summary::{PsegBuilder, Stamp};
 use ordo_ondisk::lfs::{Daddr, Geometry, SegNo, Superblock};
 use ordo_ondisk::{Encoding, Ino};
@@ -72,8 +71,6 @@ pub(crate) struct Log {
     pub(crate) pinned: RefCell<Vec<BufRef>>,
     pub(crate) held: RefCell<Vec<crate::gate::Held>>,
     pub(crate) pending: RefCell<BTreeMap<u64, Pending>>,
-    /// Partial segments in flight, in their order.
-    pub(crate) sent: RefCell<Vec<Written>>,
     pub(crate) checkpointing: ordo_rt::sync::Mutex<()>,
     pub(crate) cleaning: ordo_rt::sync::Mutex<()>,
     /// Files that the cleaner has brought in, and when the segments that they were in were written last (cleaner-7).
@@ -120,7 +117,6 @@ impl Log {
             pinned: RefCell::default(),
             held: RefCell::default(),
             pending: RefCell::default(),
-            sent: RefCell::default(),
             checkpointing: ordo_rt::sync::Mutex::new(()),
             cleaning: ordo_rt::sync::Mutex::new(()),
             ages: RefCell::default(),

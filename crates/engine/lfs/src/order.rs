@@ -9,7 +9,7 @@ use ordo_buf::{
     Answer, BufRef, Cache, CallKind, Capabilities, CrashLeaves, Defers, Durable, ImageNo, Key, Landing, Leave, Must,
     Op, Promises, Ready, Scheme, Step,
 };
-use ordo_disk::{Written, all_durable};
+use ordo_disk::all_durable;
 use ordo_ondisk::Ino;
 use ordo_rt::Time;
 use ordo_vfs::{Error, Result};
@@ -134,19 +134,14 @@ impl Log {
 
     /// Waits until everything that was sent is durable (Q1).
     pub(crate) async fn all_durable(&self) -> Result<()> {
-        let sent: Vec<Written> = self.sent.borrow().clone();
+        let cache = self.cache()?;
+        let sent = cache.batches();
         let last = if self.keeps("fsync-waits-for-all") { 0 } else { sent.len().saturating_sub(1) };
-        if let Err(error) = all_durable(&sent[last..]).await {
-            // Of the ifile, too: what is behind the gap is out of reach for a roll-forward, and no later checkpoint
-            // has the blocks of the ifile that were in it.
-            let why = format!("{error}, writing the log; the volume is read-only now");
-            let error = Error::io(error);
-            self.cache()?.health().degrade(error.clone().told_as(why));
-            return Err(error);
-        }
-        // The cache learns of it before the caller does.
-        self.cache()?.rt().yield_now().await;
-        self.sent.borrow_mut().retain(|written| !written.is_durable());
-        Ok(())
+        let outcome = all_durable(&sent[last..]).await.map_err(Error::io);
+        // The cache learns of it before the caller does. After a failure the volume is read-only (batch-7), also of the
+        // ifile's: what is behind the gap is out of reach for a roll-forward, and no later checkpoint has the blocks of
+        // the ifile that were in it.
+        cache.rt().yield_now().await;
+        outcome
     }
 }
