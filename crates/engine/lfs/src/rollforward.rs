@@ -19,9 +19,10 @@
 //!     make the map as long as the volume. Before calls get that far there is a checkpoint; inodes that were freed
 //!     before they were ever written are not in the log, but count in the map.
 
-use crate::Lfs;
+use crate::disk::Disk;
 use crate::ifile::Ifile;
-use crate::mount::{Disk, OpenOptions};
+use crate::log::Lfs;
+use crate::options::OpenOptions;
 use crate::segment;
 use ordo_buf::{Key, Role};
 use ordo_disk::{Block, DiskOff, Tag};
