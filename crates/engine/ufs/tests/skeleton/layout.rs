@@ -65,7 +65,7 @@ impl Append {
     }
 
     async fn fresh_dinode(&self, ino: Ino) -> Result<BufRef> {
-        self.cache.fresh(Key::Inode(ino), Role::InodeBlock, None, DINODE).await
+        self.cache.fresh(Key::Inode(ino), Role::Inodes, None, DINODE).await
     }
 
     /// The block of pointers of a file.

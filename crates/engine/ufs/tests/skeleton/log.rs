@@ -123,8 +123,8 @@ impl Log {
         }
         let at = self.place_of(ino).ok_or(Refusal::Stale)?;
         let sector = DiskOff(at.0 / 512 * 512);
-        let read = cache.queue().read(sector, 512, Tag::of(Role::InodeBlock)).await.map_err(Error::io)?;
-        let buf = cache.fresh(key, Role::InodeBlock, Some(at), DINODE).await?;
+        let read = cache.queue().read(sector, 512, Tag::of(Role::Inodes)).await.map_err(Error::io)?;
+        let buf = cache.fresh(key, Role::Inodes, Some(at), DINODE).await?;
         let from = (at.0 - sector.0) as usize;
         cache.fill(&buf, |bytes| bytes.copy_from_slice(&read[from..from + DINODE]));
         buf.set_stored();
