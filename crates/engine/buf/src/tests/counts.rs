@@ -7,7 +7,7 @@ use crate::CallKind;
 fn dinode(ino: u32) -> Want {
     Want {
         key: Key::Inode(Ino(ino)),
-        role: Kind::InodeBlock,
+        role: Kind::Inodes,
         addr: DiskOff((1 << 19) + u64::from(ino) * 512),
         len: 512,
     }

@@ -23,7 +23,6 @@ mod choose;
 mod coalesce;
 mod segment;
 
-pub use choose::Policy;
 pub use coalesce::Coalesced;
 
 use crate::log::Log;

@@ -19,8 +19,8 @@ use std::time::Duration;
 
 const METADATA: &[Kind] = &[
     Kind::Superblock,
-    Kind::CylinderGroup,
-    Kind::InodeBlock,
+    Kind::Maps,
+    Kind::Inodes,
     Kind::Directory,
     Kind::Indirect,
     Kind::ExtAttr,
