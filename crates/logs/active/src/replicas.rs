@@ -37,7 +37,7 @@ pub(crate) struct Replicas {
 
 /// Fragments that lie together.
 #[derive(Debug, Clone, Copy)]
-struct Run {
+pub(crate) struct Run {
     first: Frag,
     count: u32,
     used: u64,

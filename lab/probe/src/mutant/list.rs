@@ -65,13 +65,7 @@ const SYNC: &[Row] = &[
     row("name-unlinked", StepKind::Removed, &[CallKind::Unlink], "2kls", "a name outlives its inode"),
     row("name-rmdir", StepKind::Removed, &[CallKind::Rmdir], "ls", "a name outlives its directory"),
     row("old-name", StepKind::Removed, &[CallKind::Rename], "2ls", "the old name outlives its link"),
-    row(
-        "blocks-truncated",
-        StepKind::Released(Role::Inodes),
-        &[CallKind::Truncate],
-        "2",
-        "two files own one block",
-    ),
+    row("blocks-truncated", StepKind::Released(Role::Inodes), &[CallKind::Truncate], "2", "two files own one block"),
     row(
         "blocks-unlinked",
         StepKind::Released(Role::Inodes),

@@ -29,7 +29,7 @@ use said::Said;
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use users::Users;
 
 /// Applies the manifest in a file to `tree`, which was read from `top`. `now` is the time of what the tree lacks and

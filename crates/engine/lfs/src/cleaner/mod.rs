@@ -26,6 +26,7 @@ mod segment;
 pub use coalesce::Coalesced;
 
 use crate::log::Log;
+use crate::options::Policy;
 use ordo_buf::{BufRef, CallKind, Key, Trouble};
 use ordo_ondisk::lfs::SegNo;
 use ordo_vfs::{Error, Refusal, Result};

@@ -1,7 +1,7 @@
 //! Delivering messages: in order, several at a time, and again where the answer is missing.
 
 use super::frame::Frame;
-use super::state::{Inner, State};
+use super::state::{Inner, Message, State};
 use crate::Error;
 use ordo_disk::{Answered, LogStream, StreamError, StreamEvent};
 use ordo_rt::sync::Notify;

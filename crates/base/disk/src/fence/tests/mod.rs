@@ -11,7 +11,9 @@ use ordo_rt::{Rt, Time};
 
 use super::*;
 use crate::error::{Cause, DiskError};
-use crate::{Block, DiskOp, Fault, FaultPlan, Faulty, Kind, RamDisk};
+use crate::{
+    Block, Disk, DiskFuture, DiskInfo, DiskOff, DiskOp, Fault, FaultPlan, Faulty, Kind, RamDisk, ReadPart, WritePart,
+};
 
 mod both;
 

@@ -161,7 +161,7 @@ fn what_is_not_dirty_stays_for_the_next_transaction() {
 #[test]
 fn what_has_no_place_is_not_logged_and_waits_for_its_transaction() {
     let world = world();
-    let (mut members, buf) = (Members::default(), world.buf(Role::InodeBlock));
+    let (mut members, buf) = (Members::default(), world.buf(Role::Inodes));
     change(&world, &mut members, buf, 1);
     assert!(members.capture(Txn(1), |_| None).is_empty());
     assert!(matches!(members.leaving(buf, ImageNo(1), Txn(2)), Going::After(Txn(1))), "its transaction is not durable");
