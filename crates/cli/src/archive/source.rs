@@ -130,7 +130,7 @@ fn store(mut from: impl Read, to: &mut File) -> anyhow::Result<()> {
     }
 }
 
-/// The error of an archive that ends too early (A2).
+/// The error of an archive that ends too early (cli-archive-2).
 pub(crate) fn cut() -> anyhow::Error {
     anyhow!("the archive was cut: it ends without a mark of its end")
 }

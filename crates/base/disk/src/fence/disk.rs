@@ -21,8 +21,8 @@ impl Claim {
 }
 
 impl Fence {
-    /// Gives a request to the disk as soon as fence-1 allows it. What comes back later than VALID is believed only after
-    /// another look: nobody is told that something is done on a disk that another one has.
+    /// Gives a request to the disk as soon as fence-1 allows it. What comes back later than VALID is believed only
+    /// after another look: nobody is told that something is done on a disk that another one has.
     fn guarded(
         &self,
         request: impl FnOnce(&dyn Disk) -> DiskFuture<Result<(), DiskError>> + 'static,
