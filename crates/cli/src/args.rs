@@ -7,17 +7,6 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
-/// What every command takes as IMAGE, and its exit status.
-pub(crate) const AFTER: &str = "\
-IMAGE is a file, a block device, or the address of a network block device (nbd://HOST/EXPORT, nbd+unix:///?socket=PATH). A \
-partition in it is chosen with a suffix: disk.img@p2, disk.img@s1, disk.img@s1a, disk.img@gpt:LABEL; it is found \
-automatically if only one holds a volume. IMAGE:/path names a file inside; the path begins after the last ':/' that follows an \
-existing image. To name a file of the host whose path looks like that, change into its directory and give its name.
-
-Sizes take suffixes: 512, 64k, 1G.
-
-Exit status: 0 done, 1 the answer is no, 2 wrong usage, 3 an error; fsck uses that of fsck(8).";
-
 /// Makes, mounts, checks and measures Berkeley file systems
 #[derive(Debug, Parser)]
 #[command(name = "ordo", version, after_help = crate::first::after(), max_term_width = 100)]
@@ -132,7 +121,7 @@ impl Cli {
             Command::Serve(args) => serve::run(args),
             Command::Wafs(args) => wafs::run(args),
             Command::Demo(args) => demo::run(args),
-            Command::Man(args) => man::run(args),
+            Command::Man(args) => man::run(args, &command()),
             Command::Completions(args) => completions::run(args),
         }
     }

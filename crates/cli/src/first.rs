@@ -1,6 +1,15 @@
 //! What a newcomer reads first of `ordo --help` and of ordo(8): what to type, and the commands by what they are for.
 
-use crate::args::AFTER;
+/// What every command takes as IMAGE, and its exit status.
+pub(crate) const AFTER: &str = "\
+IMAGE is a file, a block device, or the address of a network block device (nbd://HOST/EXPORT, nbd+unix:///?socket=PATH). A \
+partition in it is chosen with a suffix: disk.img@p2, disk.img@s1, disk.img@s1a, disk.img@gpt:LABEL; it is found \
+automatically if only one holds a volume. IMAGE:/path names a file inside; the path begins after the last ':/' that follows an \
+existing image. To name a file of the host whose path looks like that, change into its directory and give its name.
+
+Sizes take suffixes: 512, 64k, 1G.
+
+Exit status: 0 done, 1 the answer is no, 2 wrong usage, 3 an error; fsck uses that of fsck(8).";
 
 /// The commands by what they are for, each once.
 const GROUPS: [(&str, &str); 6] = [

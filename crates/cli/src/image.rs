@@ -307,3 +307,10 @@ impl Tally {
 pub(crate) fn owner() -> ordo_vfs::Caller {
     ordo_vfs::Caller { privileged: true, ..ordo_vfs::Caller::default() }
 }
+
+/// The permissions that this user withholds from new files.
+pub(crate) fn umask() -> u16 {
+    let old = rustix::process::umask(rustix::fs::Mode::empty());
+    rustix::process::umask(old);
+    old.bits() as u16 & 0o777
+}

@@ -10,6 +10,11 @@ use std::path::Path;
 
 /// The longest production function, in lines from its name to its brace. It may only go down.
 const LONGEST: usize = 95;
+/// The longest file, without the tests in it. It may only go down.
+const LARGEST: usize = 629;
+/// At most so many lines have nine of ten functions, and one of two files. They may only go down.
+const P90: usize = 23;
+const MEDIAN: usize = 133;
 /// Columns of a comment or of prose: `max_width` of rustfmt.toml, which does not wrap these.
 const WIDTH: usize = 120;
 /// What the papers have of soft updates stays readable in one sitting: its folder, without the rooms in it. In lines of
@@ -20,36 +25,16 @@ const PAPERS: (&str, usize) = ("crates/engine/schemes/src/softupdates/", 1500);
 const FOLDERS: [&str; 7] = ["base", "logs", "engine", "check", "face", "cli", "lab"];
 
 /// The crates that still have circles of files. The list may only become shorter.
-const CIRCULAR: [&str; 29] = [
-    "crates/base/disk",
-    "crates/base/filetrace",
+const CIRCULAR: [&str; 9] = [
     "crates/base/ondisk",
-    "crates/base/rt",
     "crates/check/fsck",
-    "crates/cli",
     "crates/engine/buf",
     "crates/engine/ffs",
-    "crates/engine/lfs",
+    "crates/engine/recover",
     "crates/engine/schemes",
     "crates/engine/ufs",
-    "crates/face/capi",
     "crates/face/fuse",
-    "crates/face/hostdir",
-    "crates/face/nbd",
-    "crates/face/nfs",
     "crates/face/ordofs",
-    "crates/logs/active",
-    "crates/logs/wafs",
-    "lab/bsdreplay",
-    "lab/cli",
-    "lab/crash",
-    "lab/drive",
-    "lab/model",
-    "lab/papers",
-    "lab/probe",
-    "lab/report",
-    "lab/sim",
-    "lab/workload",
 ];
 
 struct File {
@@ -252,7 +237,11 @@ fn comments_and_prose_keep_to_the_width() {
 fn functions_and_files_are_short() {
     let (mut wrong, mut functions, mut sizes) = (Vec::new(), Vec::new(), Vec::new());
     for file in tree().iter().filter(|file| file.is_production()) {
-        sizes.push(file.production().len());
+        let lines = file.production().len();
+        sizes.push(lines);
+        if lines > LARGEST {
+            wrong.push(format!("{}:1: {lines} lines, more than {LARGEST}: move a part of it out", file.path));
+        }
         for (at, length) in (0..file.production().len()).filter_map(|at| Some((at, file.function_at(at)?))) {
             functions.push(length);
             if length > LONGEST {
@@ -264,8 +253,9 @@ fn functions_and_files_are_short() {
     sizes.sort_unstable();
     assert!(functions.len() > 3000, "{} functions found: the search for them is broken", functions.len());
     let (p90, median) = (functions[functions.len() * 9 / 10], sizes[sizes.len() / 2]);
-    if p90 > 30 || median > 300 {
-        wrong.push(format!("90 % of the functions have {p90} lines (30), the median file {median} (300): split some"));
+    if p90 > P90 || median > MEDIAN {
+        let sizes = format!("90 % of the functions have at most {p90} lines, half of the files at most {median}");
+        wrong.push(format!("{sizes}; the limits are {P90} and {MEDIAN}: split some"));
     }
     check(&wrong);
 }

@@ -79,8 +79,8 @@ fn write(recording: &Recording, index: usize) -> String {
 fn kind(kind: Kind) -> &'static str {
     match kind {
         Kind::Superblock => "superblock",
-        Kind::CylinderGroup => "cylinder group",
-        Kind::InodeBlock => "inode block",
+        Kind::Maps => "cylinder group",
+        Kind::Inodes => "inode block",
         Kind::Directory => "directory",
         Kind::Indirect => "indirect block",
         Kind::Data => "data",

@@ -1,4 +1,5 @@
-//! Requests per second that the model serves: `cargo run --profile dist -p ordo-drive --example speed [DRIVE [REQUESTS]]`.
+//! Requests per second that the model serves: `cargo run --profile dist -p ordo-drive --example speed [DRIVE
+//! [REQUESTS]]`.
 //!
 //! The workload is the one with which the reference simulator was timed: open arrivals, exponential with a mean of 15
 //! ms; two thirds reads; sizes exponential with a mean of 8 blocks, in multiples of 8; 20 % sequential, 30 % local

@@ -21,8 +21,8 @@ impl Display for Name<'_> {
 fn role(role: Role) -> &'static str {
     match role {
         Role::Superblock => "superblock",
-        Role::CylinderGroup => "cylinder group",
-        Role::InodeBlock => "inode block",
+        Role::Maps => "cylinder group",
+        Role::Inodes => "inode block",
         Role::Directory => "directory block",
         Role::Indirect => "indirect block",
         Role::Data => "data block",

@@ -1,61 +1,13 @@
 //! The trait that everything below the queue implements: a file, RAM, a drive model, a recorder, a fault injector.
 
-use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use crate::error::{Cause, DiskError, DiskOp};
 use crate::fence::Lease;
+use crate::range::DiskOff;
 use crate::{Block, Image};
-
-/// A byte offset on a disk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct DiskOff(pub u64);
-
-impl fmt::Display for DiskOff {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "byte {}", self.0)
-    }
-}
-
-impl std::ops::Add<u64> for DiskOff {
-    type Output = DiskOff;
-    /// Saturates; a range that passes the end of the disk is refused by [`DiskInfo::check`].
-    fn add(self, by: u64) -> DiskOff {
-        DiskOff(self.0.saturating_add(by))
-    }
-}
-
-/// A range of bytes that has an end. Two numbers from a disk are none until [`ByteRange::new`] has seen them: their sum
-/// may be beyond all numbers, and what is made of it then ends before it begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ByteRange {
-    at: DiskOff,
-    len: u64,
-}
-
-impl ByteRange {
-    /// `len` bytes from `at` on; `None` if they have no end.
-    pub fn new(at: DiskOff, len: u64) -> Option<ByteRange> {
-        at.0.checked_add(len).map(|_| ByteRange { at, len })
-    }
-
-    /// The first byte.
-    pub fn at(self) -> DiskOff {
-        self.at
-    }
-
-    /// Bytes.
-    pub fn len(self) -> u64 {
-        self.len
-    }
-
-    /// It has no bytes.
-    pub fn is_empty(self) -> bool {
-        self.len == 0
-    }
-}
 
 /// The properties of a disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -125,10 +77,10 @@ impl From<Kind> for Tag {
 pub enum Kind {
     /// A superblock or a copy of it.
     Superblock,
-    /// A cylinder-group header with its maps.
-    CylinderGroup,
-    /// A block of dinodes.
-    InodeBlock,
+    /// The maps of what is free in a part of the volume.
+    Maps,
+    /// A block of inodes.
+    Inodes,
     /// A directory's contents.
     Directory,
     /// An indirect block.
@@ -139,7 +91,7 @@ pub enum Kind {
     Symlink,
     /// Extended attributes.
     ExtAttr,
-    /// The cylinder-group summary area; a segment's summary.
+    /// Counts of what is free, or what says what a part of a log holds.
     Summary,
     /// A log or journal.
     Log,

@@ -3,9 +3,11 @@
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use crate::DiskOff;
-use crate::nbd::{NbdError, NbdGone};
+use rustix::io::Errno;
+
+use crate::range::DiskOff;
 
 /// A failed request: which, where, and why.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -76,9 +78,9 @@ pub enum Cause {
     /// A write was answered with no byte written, and no error: the system does not say why.
     #[error("the system wrote no byte, and gave no reason")]
     Nothing,
-    /// The server of a network block device was given up.
-    #[error(transparent)]
-    Server(#[from] NbdGone),
+    /// The disk is lost to this program, for a reason that only its own kind of disk knows.
+    #[error("{0}")]
+    Lost(Lost),
     /// A write that had to be durable before this one is not.
     #[error("it had to follow another request, which failed: {0}")]
     After(Box<DiskError>),
@@ -88,12 +90,6 @@ pub enum Cause {
     /// A snapshot needs what is there, and there is no block for a copy.
     #[error("a snapshot needs the old contents, and there is no space for another copy; remove a snapshot")]
     NoReserve,
-    /// Another writer has taken the disk over while this one was stopped ([`crate::fence`]).
-    #[error(
-        "this writer was stopped or could not reach the disk, and the disk was taken over, by {0}; nothing more is \
-             written here. Unmount it, and mount it again: what was not durable is lost"
-    )]
-    Taken(crate::fence::Taken),
     /// The power is off (fault injection).
     #[error("the power is off")]
     PowerCut,
@@ -101,6 +97,40 @@ pub enum Cause {
     #[error("not supported")]
     Unsupported,
 }
+
+/// Why a disk is lost: the reason as those know it who lost it, and the nearest error number of the system.
+#[derive(Clone, Debug)]
+pub struct Lost {
+    errno: Errno,
+    why: Arc<dyn std::error::Error + Send + Sync>,
+}
+
+impl Lost {
+    /// It is lost because of `why`, for which the system has `errno`.
+    pub fn new(errno: Errno, why: impl std::error::Error + Send + Sync + 'static) -> Lost {
+        Lost { errno, why: Arc::new(why) }
+    }
+
+    /// The reason, if it is of this type.
+    pub fn why<T: std::error::Error + 'static>(&self) -> Option<&T> {
+        self.why.downcast_ref()
+    }
+}
+
+impl fmt::Display for Lost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.why.fmt(f)
+    }
+}
+
+/// Two reasons are the same if they read the same.
+impl PartialEq for Lost {
+    fn eq(&self, other: &Lost) -> bool {
+        self.errno == other.errno && self.why.to_string() == other.why.to_string()
+    }
+}
+
+impl Eq for Lost {}
 
 impl DiskError {
     /// The error of a request for `len` bytes at `at`.
@@ -115,16 +145,13 @@ impl DiskError {
 
     /// The nearest error number of the system.
     pub fn errno(&self) -> i32 {
-        use rustix::io::Errno;
         match &self.cause {
             Cause::After(error) => error.errno(),
             Cause::Io(errno) => *errno,
             Cause::NoReserve => Errno::NOSPC.raw_os_error(),
-            Cause::ReadOnly | Cause::Taken(_) => Errno::ROFS.raw_os_error(),
-            Cause::Server(NbdGone::NoAnswer { .. } | NbdGone::Claim) => Errno::TIMEDOUT.raw_os_error(),
-            Cause::Gone { .. } | Cause::Server(NbdGone::Changed { .. }) | Cause::PowerCut => {
-                Errno::NODEV.raw_os_error()
-            }
+            Cause::Lost(lost) => lost.errno.raw_os_error(),
+            Cause::ReadOnly => Errno::ROFS.raw_os_error(),
+            Cause::Gone { .. } | Cause::PowerCut => Errno::NODEV.raw_os_error(),
             Cause::Unsupported => Errno::OPNOTSUPP.raw_os_error(),
             Cause::OutOfRange { .. } | Cause::Unaligned { .. } | Cause::Nothing | Cause::Rot => {
                 Errno::IO.raw_os_error()
@@ -185,12 +212,12 @@ pub enum OpenError {
         /// The size of a sector in bytes.
         sector: u32,
     },
-    /// A network block device could not be used.
-    #[error("cannot use {url}: {source}")]
-    Nbd {
+    /// What does the work of the disk, at this address, cannot be used.
+    #[error("cannot use {address}: {source}")]
+    Unusable {
         /// Its address.
-        url: String,
+        address: String,
         /// Why.
-        source: NbdError,
+        source: Box<dyn std::error::Error + Send + Sync>,
     },
 }

@@ -23,6 +23,7 @@ mod nbd;
 mod overlay;
 pub mod queue;
 mod ram;
+mod range;
 mod recorder;
 mod slice;
 #[cfg(test)]
@@ -32,10 +33,8 @@ mod withheld;
 pub use block::{Block, Image, SECTOR};
 pub use copies::{Homeward, KeepsCopies, Stored};
 pub use counted::{Counted, Requests};
-pub use device::{
-    ByteRange, Disk, DiskFuture, DiskInfo, DiskOff, Extent, Kind, ReadPart, Tag, WritePart, read_len, write_len,
-};
-pub use error::{Cause, DiskError, DiskOp, OpenError};
+pub use device::{Disk, DiskFuture, DiskInfo, Extent, Kind, ReadPart, Tag, WritePart, read_len, write_len};
+pub use error::{Cause, DiskError, DiskOp, Lost, OpenError};
 pub use faulty::{Effect, Fault, FaultPlan, Faulty, Injected};
 pub use file::{EngineChoice, Existing, FileDisk, FileOptions, is_blank, new_file};
 pub use messages::{
@@ -48,6 +47,7 @@ pub use nbd::{
 pub use overlay::Overlay;
 pub use queue::{Flag, Meaning, Order, Queue, QueueOptions, Scheduler, Stats, Written, all_durable};
 pub use ram::{Frozen, RamDisk};
+pub use range::{ByteRange, DiskOff};
 pub use recorder::{Event, RecordedPart, Recorder};
 pub use slice::Slice;
 pub use withheld::Withheld;

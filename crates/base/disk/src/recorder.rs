@@ -168,7 +168,7 @@ mod tests {
         let recorder = Recorder::new(&rt, Rc::new(faulty), true);
         let queue = Queue::new(&rt, Rc::new(recorder.clone()), QueueOptions::default());
         let image = |byte| Block::copy_of(&[byte; 512]).image();
-        let first = queue.write(DiskOff(0), image(1), Kind::InodeBlock.into());
+        let first = queue.write(DiskOff(0), image(1), Kind::Inodes.into());
         let second = queue.write(DiskOff(512), image(2), Kind::Directory.into());
         let read = queue.read(DiskOff(4096), 512, Tag { kind: Kind::Log, cause: 7 });
         rt.block_on(async {
@@ -183,7 +183,7 @@ mod tests {
         assert_eq!(
             events.iter().map(line).collect::<Vec<_>>(),
             [
-                "0: write 0 fua false [InodeBlock, Directory]".to_string(),
+                "0: write 0 fua false [Inodes, Directory]".to_string(),
                 "0: Ok(())".into(),
                 "1: read 4096 fua false [Log]".into(),
                 format!("1: {:?}", Err::<(), _>(error)),

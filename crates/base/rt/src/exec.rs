@@ -9,13 +9,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use rustix::fd::AsFd;
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::ready::{Ready, TaskId, TaskWaker};
-use crate::timer::Timers;
-use crate::watch::{Watches, turn};
-use crate::{Rng, Sleep, Time, Watch};
+use crate::timers::Timers;
+use crate::watches::{Watches, turn};
+use crate::{Rng, Time};
 
 /// Virtual time starts at 2000-01-01 00:00:00 UTC, in seconds since 1970.
 const VIRTUAL_EPOCH: i64 = 946_684_800;
@@ -164,36 +163,18 @@ impl Rt {
         self.0.wall_shift.set(self.0.wall_shift.get().saturating_add(secs));
     }
 
-    /// Ready after `wait`.
-    pub fn sleep(&self, wait: Duration) -> Sleep {
-        self.sleep_until(self.now() + wait)
-    }
-
-    /// Ready at `until`, at once if that is past.
-    pub fn sleep_until(&self, until: Time) -> Sleep {
-        Sleep::new(self.clone(), until)
-    }
-
-    /// In virtual time, uses the one modelled CPU for `work`: ready when every charge made before this one, and this
-    /// one, are done. In real time the CPU charges for itself, and this is ready at once.
-    pub fn charge(&self, work: Duration) -> Sleep {
+    /// When the modelled CPU has done `work`, after all that it was given before; at once in real time.
+    pub(crate) fn occupy_cpu(&self, work: Duration) -> Time {
         if !self.is_virtual() {
-            return self.sleep_until(Time::ZERO);
+            return Time::ZERO;
         }
         let done = self.0.cpu_free.get().max(self.now()) + work;
         self.0.cpu_free.set(done);
-        self.sleep_until(done)
-    }
-
-    /// As [`Rt::charge`], inside [`Rt::block_on`], for a caller whose task polls nothing else. If the end of this
-    /// charge is the next event at all, the clock moves there at once (rt-5).
-    pub fn charge_alone(&self, work: Duration) -> Sleep {
-        let done = self.charge(work);
-        self.skip_to(done.until());
         done
     }
 
-    fn skip_to(&self, until: Time) {
+    /// Moves the clock of virtual time to `until`, if nothing happens before.
+    pub(crate) fn skip_to(&self, until: Time) {
         let Clock::Virtual(now) = &self.0.clock else { return };
         let is_next = self.0.timers.borrow().first().is_none_or(|first| until < first)
             && self.0.ready.len() == 0
@@ -211,22 +192,6 @@ impl Rt {
     /// A separate generator for the caller, determined by the executor's seed and the number of calls so far.
     pub fn rng(&self) -> Rng {
         self.0.rng.borrow_mut().fork()
-    }
-
-    /// Registers a descriptor that tasks will wait for. Pass it owned or shared (`OwnedFd`, `Rc<File>`): the watch
-    /// keeps it open.
-    pub fn watch(&self, fd: impl AsFd + 'static) -> Watch {
-        Watch::of_reads(self.clone(), Rc::new(fd))
-    }
-
-    /// The same for who waits until the descriptor has room for what is to be written: a socket.
-    pub fn watch_writes(&self, fd: impl AsFd + 'static) -> Watch {
-        Watch::of_writes(self.clone(), Rc::new(fd))
-    }
-
-    /// Ready when a read of `fd` would not block. For more than one wait keep a [`Rt::watch`].
-    pub async fn readable(&self, fd: impl AsFd + 'static) {
-        self.watch(fd).readable().await;
     }
 
     /// Adds a task. It runs for the first time after the tasks that are ready now, inside [`Rt::block_on`] or

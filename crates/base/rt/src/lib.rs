@@ -26,7 +26,9 @@ mod rng;
 pub mod sync;
 mod time;
 mod timer;
+mod timers;
 mod watch;
+mod watches;
 
 pub use exec::{Rt, YieldNow};
 pub use join::together;

@@ -1,45 +1,11 @@
-//! Timers: which tasks to wake, and when.
+//! Waiting for a point in time.
 
-use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
+use std::time::Duration;
 
 use crate::{Rt, Time};
-
-/// Timers in the order in which they fire: by time, then by the order in which they were set (rt-1).
-#[derive(Default)]
-pub(crate) struct Timers {
-    set: BTreeMap<(Time, u64), Waker>,
-    next: u64,
-}
-
-impl Timers {
-    fn arm(&mut self, at: Time, waker: &Waker) -> u64 {
-        self.next += 1;
-        self.set.insert((at, self.next), waker.clone());
-        self.next
-    }
-
-    fn refresh(&mut self, at: Time, number: u64, waker: &Waker) {
-        if let Some(kept) = self.set.get_mut(&(at, number)) {
-            kept.clone_from(waker);
-        }
-    }
-
-    fn disarm(&mut self, at: Time, number: u64) {
-        self.set.remove(&(at, number));
-    }
-
-    pub(crate) fn first(&self) -> Option<Time> {
-        self.set.first_key_value().map(|((at, _), _)| *at)
-    }
-
-    pub(crate) fn pop_due(&mut self, now: Time) -> Option<Waker> {
-        let first = self.set.first_entry()?;
-        (first.key().0 <= now).then(|| first.remove())
-    }
-}
 
 /// Ready at a point in time; made by [`Rt::sleep`] and [`Rt::sleep_until`]. Dropping it disarms its timer.
 #[must_use = "a sleep does nothing until it is awaited"]
@@ -85,5 +51,31 @@ impl Drop for Sleep {
         if let Some(number) = self.armed {
             self.rt.timers().borrow_mut().disarm(self.until, number);
         }
+    }
+}
+
+impl Rt {
+    /// Ready after `wait`.
+    pub fn sleep(&self, wait: Duration) -> Sleep {
+        self.sleep_until(self.now() + wait)
+    }
+
+    /// Ready at `until`, at once if that is past.
+    pub fn sleep_until(&self, until: Time) -> Sleep {
+        Sleep::new(self.clone(), until)
+    }
+
+    /// In virtual time, uses the one modelled CPU for `work`: ready when every charge made before this one, and this
+    /// one, are done. In real time the CPU charges for itself, and this is ready at once.
+    pub fn charge(&self, work: Duration) -> Sleep {
+        self.sleep_until(self.occupy_cpu(work))
+    }
+
+    /// As [`Rt::charge`], inside [`Rt::block_on`], for a caller whose task polls nothing else. If the end of this
+    /// charge is the next event at all, the clock moves there at once (rt-5).
+    pub fn charge_alone(&self, work: Duration) -> Sleep {
+        let done = self.charge(work);
+        self.skip_to(done.until());
+        done
     }
 }

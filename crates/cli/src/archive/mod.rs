@@ -18,12 +18,11 @@ use anyhow::{Context, anyhow, bail};
 use extended::{Extended, List};
 use ordo_vfs::{Kind, Stamp};
 use pax::Pax;
-pub(crate) use source::{Source, Stream, seekable, stream};
+use source::BLOCK;
+pub(crate) use source::{Source, Stream, cut, seekable, stream};
 use std::io::ErrorKind;
 use std::ops::Range;
 use tar::{EntryType, GnuExtSparseHeader, Header};
-
-const BLOCK: u64 = 512;
 
 /// Most bytes of a long name or of a PAX header.
 const LONGEST_HEADER: u64 = 16 << 20;
@@ -58,11 +57,6 @@ pub(crate) struct Extent {
     /// Where they are in what is read.
     pub(crate) from: u64,
     pub(crate) len: u64,
-}
-
-/// The error of an archive that ends too early (A2).
-pub(crate) fn cut() -> anyhow::Error {
-    anyhow!("the archive was cut: it ends without a mark of its end")
 }
 
 /// Goes through the headers.

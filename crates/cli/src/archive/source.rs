@@ -1,8 +1,7 @@
 //! Where the bytes of an archive come from: a file of the host, or a stream, which may be compressed.
 
-use super::cut;
 use crate::interrupt;
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::AsFd;
 use rustix::io::Errno;
@@ -10,6 +9,9 @@ use std::fs::File;
 use std::io::{BufReader, Cursor, ErrorKind, Read, Write};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+
+/// The unit of an archive.
+pub(super) const BLOCK: u64 = 512;
 
 /// Compressed archives that are named in an error, by their first bytes.
 const COMPRESSED: [(&[u8], &str); 3] =
@@ -86,7 +88,7 @@ fn opened(from: &Path) -> anyhow::Result<(bool, impl Read + use<>)> {
         false => Box::new(File::open(from)?),
     };
     let mut head = Vec::new();
-    let read = source.by_ref().take(super::BLOCK).read_to_end(&mut head);
+    let read = source.by_ref().take(BLOCK).read_to_end(&mut head);
     interrupt::check()?;
     read?;
     if let Some((_, program)) = COMPRESSED.iter().find(|(magic, _)| head.starts_with(magic)) {
@@ -126,4 +128,9 @@ fn store(mut from: impl Read, to: &mut File) -> anyhow::Result<()> {
             Err(error) => return Err(error.into()),
         }
     }
+}
+
+/// The error of an archive that ends too early (cli-archive-2).
+pub(crate) fn cut() -> anyhow::Error {
+    anyhow!("the archive was cut: it ends without a mark of its end")
 }

@@ -157,7 +157,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
 /// Changes the mode of a file, and with -R of everything below it.
 pub(super) async fn on(fs: &Rc<Fs>, place: &Inside, args: &Args) -> Outcome {
     let file = resolve(fs, &place.path, true).await.with_context(|| place.shown())?;
-    let umask = super::cp::umask();
+    let umask = crate::image::umask();
     let mut walk = Walk::new(&place.path, file, args.recursive);
     while let Some((path, file)) = walk.next().await? {
         let attr = file.attr();

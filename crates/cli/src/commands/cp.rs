@@ -15,7 +15,6 @@ use ordo_vfs::{Caller, FileSystem, Kind, Refusal, SetAttr};
 use ordofs::path::{Held, parent, resolve};
 use ordofs::rt::Rt;
 use ordofs::{Fs, ImageSpec};
-use rustix::fs::Mode;
 use std::cell::Cell;
 use std::ffi::{OsStr, OsString};
 use std::io::{Read, Write};
@@ -320,7 +319,7 @@ impl Copy<'_> {
         to: &Target<D>,
         rules: Rules,
     ) -> anyhow::Result<u64> {
-        let who = Caller { umask: umask(), ..image::owner() };
+        let who = Caller { umask: image::umask(), ..image::owner() };
         let mut complain = |path: &[u8], why: &str| say(&format!("{}: {why}", text::escape(path)));
         let shown = text::escape(&from.shown);
         match &from.file {
@@ -426,11 +425,4 @@ fn above(path: &Path) -> PathBuf {
 
 fn open_dir(path: &Path) -> anyhow::Result<Rc<HostDir>> {
     Ok(Rc::new(HostDir::open(path).with_context(|| text::one_line(&path.display().to_string()))?))
-}
-
-/// The permissions that this user withholds from new files.
-pub(super) fn umask() -> u16 {
-    let old = rustix::process::umask(Mode::empty());
-    rustix::process::umask(old);
-    old.bits() as u16 & 0o777
 }

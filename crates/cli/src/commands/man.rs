@@ -4,7 +4,7 @@
 //! program. Section 7 has the schemes, section 5 what IMAGE may name.
 
 use super::schemes;
-use crate::args::{AFTER, command};
+use crate::first::AFTER;
 use crate::lab;
 use crate::out::{Outcome, Status};
 use anyhow::Context;
@@ -23,10 +23,10 @@ const HELPERS: [(&str, &str); 4] =
     [("mount.ordo", "mount"), ("umount.ordo", "umount"), ("mkfs.ordo", "mkfs"), ("fsck.ordo", "fsck")];
 
 /// Writes `ordo.8`, `ordo-COMMAND.8`, and so on down, the helpers' pages, `ordo-schemes.7` and `ordo-images.5`.
-pub(crate) fn run(args: &Args) -> Outcome {
+pub(crate) fn run(args: &Args, whole: &clap::Command) -> Outcome {
     std::fs::create_dir_all(&args.dir).with_context(|| args.dir.display().to_string())?;
-    write(&args.dir, &lab::beside(command()), "ordo")?;
-    pages(&args.dir, &command())?;
+    write(&args.dir, &lab::beside(whole.clone()), "ordo")?;
+    pages(&args.dir, whole)?;
     for (helper, command) in HELPERS {
         put(&args.dir, &format!("{helper}.8"), format!(".so man8/ordo-{command}.8\n").as_bytes())?;
     }

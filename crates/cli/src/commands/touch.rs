@@ -88,7 +88,7 @@ pub(super) async fn found_or_made(fs: &Rc<Fs>, place: &Inside, no_create: bool) 
     }
     let made = async {
         let (dir, name) = parent(fs, &place.path).await?;
-        let mode = Mode::new(u32::from(0o666 & !super::cp::umask()));
+        let mode = Mode::new(u32::from(0o666 & !image::umask()));
         fs.mknod(&image::owner(), dir.node(), name, Kind::Regular, mode, 0).await
     };
     Ok(Some(Held::new(fs, made.await.with_context(|| place.shown())?)))

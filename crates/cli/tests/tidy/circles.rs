@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The modules of a crate by their paths from its root; an inline module stands in the file around it.
 type Modules<'a> = BTreeMap<Vec<&'a str>, Module<'a>>;
 /// Whom a file uses, and by which name.
-pub type Arrows<'a> = BTreeMap<&'a str, BTreeMap<&'a str, &'a str>>;
+pub(crate) type Arrows<'a> = BTreeMap<&'a str, BTreeMap<&'a str, &'a str>>;
 
 #[derive(Default)]
 struct Module<'a> {
@@ -212,10 +212,10 @@ fn member<'a>(
     let module = modules.get(at).filter(|_| seen.insert((at.to_vec(), name)))?;
     let inner = [at, &[name]].concat();
     let is_module = modules.contains_key(&inner);
-    if let (true, [next, rest @ ..]) = (is_module, rest) {
-        if let Some(found) = member(modules, &inner, next, rest, seen) {
-            return Some(found);
-        }
+    if let (true, [next, rest @ ..]) = (is_module, rest)
+        && let Some(found) = member(modules, &inner, next, rest, seen)
+    {
+        return Some(found);
     }
     for path in module.imported.get(name).into_iter().flatten().filter(|path| path[..] != [name]) {
         if let Some(found) = definer(modules, at, &[path, rest].concat(), seen) {
@@ -231,7 +231,7 @@ fn member<'a>(
 }
 
 /// The arrows between the files of a crate. Each file comes with its path within `src` and its text.
-pub fn arrows<'a>(files: &[(&'a str, &'a str)]) -> Arrows<'a> {
+pub(crate) fn arrows<'a>(files: &[(&'a str, &'a str)]) -> Arrows<'a> {
     let (mut modules, mut tests) = (Modules::new(), Vec::new());
     for (path, source) in files {
         let name = path.trim_end_matches(".rs");
@@ -252,7 +252,7 @@ pub fn arrows<'a>(files: &[(&'a str, &'a str)]) -> Arrows<'a> {
 }
 
 /// The circles: sets of files each of which leads to all others.
-pub fn circles<'a>(arrows: &Arrows<'a>) -> BTreeSet<BTreeSet<&'a str>> {
+pub(crate) fn circles<'a>(arrows: &Arrows<'a>) -> BTreeSet<BTreeSet<&'a str>> {
     let reached = |from: &'a str| {
         let (mut reached, mut next) = (BTreeSet::new(), vec![from]);
         while let Some(file) = next.pop() {

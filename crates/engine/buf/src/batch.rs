@@ -139,26 +139,34 @@ impl Cache {
         let cause = batch.bufs.last().map_or(0, |(buf, _)| buf.cause());
         let order = Order { flag, after: &after };
         let written = self.queue.write_in(order, batch.at, Arc::new(image), Tag { kind: batch.kind, cause });
-        self.home().sent(&written);
         let departs = |(buf, at, len)| self.depart(buf, DiskOff(batch.at.0 + at as u64), len, &written);
         self.follow(taken.into_iter().map(departs).collect::<Vec<_>>(), &written);
         self.follow_batch(written);
         Ok(())
     }
 
+    /// Sends a batch that has no buf: all of its bytes are the layout's own. It is a batch like any other (B6, B7).
+    pub fn send_own(self: &Rc<Self>, batch: &Batch, image: Block) {
+        debug_assert!(batch.bufs.is_empty() && image.len() == batch.len, "it has bufs, or not all of its bytes");
+        self.follow_batch(self.queue.write(batch.at, Arc::new(image), Tag::of(batch.kind)));
+    }
+
     /// Keeps the batch until it is durable (B6), and for good if it fails (B7).
     fn follow_batch(self: &Rc<Self>, written: Written) {
+        self.batches.borrow_mut().retain(|batch| !batch.is_durable());
         self.batches.borrow_mut().push(written.clone());
         let cache = self.clone();
         self.rt.spawn(async move {
-            match written.when_durable().await {
-                Ok(()) => cache.batches.borrow_mut().retain(|batch| batch.number() != written.number()),
-                Err(error) => {
-                    let why = format!("{error}, writing a batch; the volume is read-only now");
-                    cache.health().degrade(Error::io(error).told_as(why));
-                }
+            if let Err(error) = written.when_durable().await {
+                let why = format!("{error}, writing the log; the volume is read-only now");
+                cache.health().degrade(Error::io(error).told_as(why));
             }
         });
+    }
+
+    /// The batches that are in flight, in the order in which they were sent, and those that failed.
+    pub fn batches(&self) -> Vec<Written> {
+        self.batches.borrow().clone()
     }
 
     /// Waits until all batches that were sent before are durable (B6).
@@ -166,7 +174,6 @@ impl Cache {
     /// # Errors
     /// The first failure, also one of long ago (B7).
     pub(crate) async fn batches_durable(&self) -> Result<()> {
-        let sent = self.batches.borrow().clone();
-        all_durable(&sent).await.map_err(Error::io)
+        all_durable(&self.batches()).await.map_err(Error::io)
     }
 }

@@ -3,6 +3,7 @@
 use crate::buf::{State, Stored};
 use crate::dirty::DirtyBufs;
 use crate::policy::{Policy, Syncer};
+use crate::stats::CacheStats;
 use crate::{Buf, BufRef, Capabilities, Health, Home, Key, Ledger, Role, Scheme, SeesChanges, Ticket, WhileLeaving};
 use ordo_disk::{Block, DiskOff, Kind, Queue, Tag};
 use ordo_ondisk::{Ino, Lbn};
@@ -28,29 +29,6 @@ pub struct Want {
     pub len: usize,
 }
 
-/// Counts since the mount.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct CacheStats {
-    /// Bufs found.
-    pub hits: u64,
-    /// Bufs read from the disk.
-    pub misses: u64,
-    /// Images sent to the disk.
-    pub writes: u64,
-    /// Of these, images with a rollback.
-    pub rollbacks: u64,
-    /// Times a caller had to wait for a scheme.
-    pub waits: u64,
-    /// Times a change waited because the buf was locked while its image was in flight ([`crate::WhileLeaving`]).
-    pub lock_waits: u64,
-    /// Times a buf was copied because it was changed while its image was in flight (buf-3).
-    pub copies: u64,
-    /// Bytes in the cache now.
-    pub bytes: usize,
-    /// Bytes of dirty bufs now.
-    pub dirty_bytes: usize,
-}
-
 /// The bufs of one volume, and how they are read from and written to the disk.
 pub struct Cache {
     pub(crate) rt: Rt,
@@ -71,7 +49,8 @@ pub struct Cache {
     pub(crate) turn: ordo_rt::sync::Mutex<()>,
     /// Held while the layout shapes a batch (batch-1).
     pub(crate) shaping: ordo_rt::sync::Mutex<()>,
-    /// Batches that were sent and are not durable, and those that failed (batch-6, batch-7).
+    /// Batches in flight, and those that failed, in the order of sending (batch-6, batch-7). Durable ones leave when
+    /// the next one comes.
     pub(crate) batches: RefCell<Vec<ordo_disk::Written>>,
     /// All images that were sent and are not durable yet, by buf, in the order of sending.
     pub(crate) sent: RefCell<BTreeMap<(Key, u64), BufRef>>,

@@ -2,8 +2,8 @@
 //! ([`WhileLeaving::Copy`]); if no call waits for writes, there can be thousands of copies.
 //!
 //! The limit of dirty and in-flight bytes bounds them. A machine whose memory is full has less for them: the reserve
-//! ([`Policy::spare`](crate::Policy::spare)) plus the memory that the cache has released since files were removed. There
-//! a call waits for room before it begins, while it holds nothing that another call could wait for.
+//! ([`Policy::spare`](crate::Policy::spare)) plus the memory that the cache has released since files were removed.
+//! There a call waits for room before it begins, while it holds nothing that another call could wait for.
 
 use crate::{BufRef, Cache, WhileLeaving};
 use ordo_disk::Written;

@@ -1,7 +1,7 @@
 //! The layout as the cache sees it.
 
 use crate::{Batch, Boxed, Buf, BufRef, Undo};
-use ordo_disk::{DiskOff, Written};
+use ordo_disk::DiskOff;
 use ordo_vfs::{Error, Result};
 
 /// What the cache needs from a layout.
@@ -34,9 +34,6 @@ pub trait Home {
 
     /// Completes the bytes of a batch, which hold the images of its bufs: puts in the summary and the checksums.
     fn seal_batch(&self, _batch: &Batch, _image: &mut [u8]) {}
-
-    /// A batch is in flight.
-    fn sent(&self, _written: &Written) {}
 
     /// Fills in what belongs on the disk only (times, check-hashes) in an image about to be written.
     fn seal(&self, buf: &Buf, image: &mut [u8]);

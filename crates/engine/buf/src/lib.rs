@@ -47,6 +47,7 @@ mod leave;
 mod policy;
 mod promises;
 mod scheme;
+mod stats;
 mod step;
 mod syncer;
 mod ticket;
@@ -59,7 +60,7 @@ mod tests;
 pub use answer::{Answer, Leave, Must};
 pub use batch::Batch;
 pub use buf::{Buf, BufRef, ImageNo, Key};
-pub use cache::{Cache, CacheStats, Want};
+pub use cache::{Cache, Want};
 pub use capability::{
     Ahead, Capabilities, Defers, Explains, InStream, KeepsLog, LogFile, LogKind, OrdersQueue, Ready, SeesChanges,
     Sequence, TracksBufs, TracksInodes, WhileLeaving,
@@ -72,6 +73,7 @@ pub use ordo_disk::Kind as Role;
 pub use policy::{BufCounts, COMMIT, Policy, Spread, Syncer};
 pub use promises::{CrashLeaves, Durable, Promises};
 pub use scheme::Scheme;
+pub use stats::CacheStats;
 pub use step::{CallKind, Fields, Gone, Op, Run, Slot, Step, With};
 pub use ticket::{Freed, Ledger, Ticket, TicketEvent, Watch};
 pub use undo::{OldAttributes, Pointers, Undo};

@@ -133,7 +133,7 @@ pub enum Fields {
 #[derive(Debug)]
 pub enum Step<'a> {
     /// A cylinder group now counts one more block of its inodes as initialised (UFS2 initialises them on demand). That
-    /// block was reported before, as `BlockReady` with role `InodeBlock`.
+    /// block was reported before, as `BlockReady` with role `Inodes`.
     InodesReady {
         /// The cylinder group's buf.
         cg: &'a BufRef,

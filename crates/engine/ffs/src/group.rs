@@ -83,7 +83,7 @@ impl Ffs {
 
     async fn read_group(&self, key: Key, at: FragNo) -> Result<BufRef> {
         let (addr, len) = self.group_place(at);
-        self.cache.read(Want { key, role: Role::CylinderGroup, addr, len }).await
+        self.cache.read(Want { key, role: Role::Maps, addr, len }).await
     }
 
     /// The address and length of a group's block. Only the first `cgsize` bytes are in use; a damaged superblock may

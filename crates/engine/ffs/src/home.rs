@@ -19,7 +19,7 @@ impl Home for FfsHome {
     }
 
     fn seal(&self, buf: &Buf, image: &mut [u8]) {
-        let is_group = matches!((buf.key(), buf.kind()), (Key::Device(FragNo(_)), Role::CylinderGroup));
+        let is_group = matches!((buf.key(), buf.kind()), (Key::Device(FragNo(_)), Role::Maps));
         // One that was logged must leave as it was logged: with the time of that moment.
         if is_group && !ordo_ondisk::cg::is_sealed(image, &self.g) {
             // OK to ignore: the buf of a group is as long as a group's block.

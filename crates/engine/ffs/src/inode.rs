@@ -21,7 +21,7 @@ impl Ffs {
         let (key, addr) = (Key::Device(at), self.addr(at));
         match self.cache.find(key) {
             Some(buf) => Ok(buf),
-            None => self.cache.read(Want { key, role: Role::InodeBlock, addr, len: self.g.bsize as usize }).await,
+            None => self.cache.read(Want { key, role: Role::Inodes, addr, len: self.g.bsize as usize }).await,
         }
     }
 
@@ -203,7 +203,7 @@ impl Ffs {
         }
         let at = self.g.cgimin(c).plus(ready / self.g.inopb * self.g.frag);
         let len = self.g.bsize as usize;
-        let block = self.cache.fresh(Key::Device(at), Role::InodeBlock, Some(self.addr(at)), len).await?;
+        let block = self.cache.fresh(Key::Device(at), Role::Inodes, Some(self.addr(at)), len).await?;
         self.cache.modify(&block, |bytes| {
             for inode in bytes.chunks_mut(self.g.dinode_size as usize) {
                 // OK to ignore: each piece is as long as an inode.
@@ -211,7 +211,7 @@ impl Ffs {
             }
         });
         let first = Ino(c.0 * self.g.ipg + ready);
-        let step = Step::BlockReady { ino: first, lbn: Lbn(0), block: &block, role: Role::InodeBlock };
+        let step = Step::BlockReady { ino: first, lbn: Lbn(0), block: &block, role: Role::Inodes };
         let none = self.cache.step(op, step).await?;
         debug_assert!(none.is_none());
         self.cache.before_change(&group.buf).await;

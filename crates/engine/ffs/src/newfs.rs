@@ -195,7 +195,7 @@ impl Maker {
         let cs = self.view(c, &mut block).view().cs();
         // OK to ignore: the block has just been made, and is as long as a group's.
         let _ = ordo_ondisk::cg::seal(&mut block, &self.g, self.now);
-        self.put(self.g.byte(self.g.cgtod(c)), &block, Kind::CylinderGroup).await?;
+        self.put(self.g.byte(self.g.cgtod(c)), &block, Kind::Maps).await?;
         self.inodes(c, &first_inodes).await?;
         Ok(cs)
     }
@@ -237,7 +237,7 @@ impl Maker {
             let ready = head.len().min(piece.len());
             piece[..ready].copy_from_slice(&head[..ready]);
             head = &head[ready..];
-            self.put(at, &piece, Kind::InodeBlock).await?;
+            self.put(at, &piece, Kind::Inodes).await?;
             at = ByteOff(at.0 + piece.len() as u64);
             left -= piece.len();
         }

@@ -208,8 +208,7 @@ impl Log {
         }
         for batch in batches {
             let image = self.own_image(&batch)?;
-            let written = cache.queue().write(batch.at, Arc::new(image), Tag::of(batch.kind));
-            self.sent.borrow_mut().push(written);
+            cache.send_own(&batch, image);
         }
         self.ifile.borrow_mut().written();
         self.changed.set(false);

@@ -6,8 +6,8 @@
 //!     table, and their serial numbers are not above the superblock's; what follows is from an earlier turn of the log.
 //!     Of version 1 only those that OrdoFS wrote have numbers; elsewhere nothing can be said.
 
+use crate::disk::Disk;
 use crate::ifile::Ifile;
-use crate::mount::Disk;
 use ordo_buf::Role;
 use ordo_ondisk::lfs::ifile::SegFlags;
 use ordo_ondisk::lfs::{Serial, Summary, Superblock};

@@ -3,7 +3,7 @@
 use crate::log::{Log, OnDisk, Pending};
 use crate::segment::Chain;
 use ordo_buf::{Batch, Boxed, Buf, BufRef, Cache, Home, Key};
-use ordo_disk::{DiskOff, Written};
+use ordo_disk::DiskOff;
 use ordo_ondisk::lfs::summary::{Item, SumFlags};
 use ordo_ondisk::lfs::{Daddr, NextFree};
 use ordo_ondisk::{Ino, Lbn};
@@ -42,12 +42,6 @@ impl Home for Writer {
         self.0.pinned.borrow_mut().clear();
         self.0.held.borrow_mut().clear();
         shaped
-    }
-
-    fn sent(&self, written: &Written) {
-        let mut sent = self.0.sent.borrow_mut();
-        sent.retain(|written| !written.is_durable());
-        sent.push(written.clone());
     }
 
     fn seal_batch(&self, batch: &Batch, image: &mut [u8]) {

@@ -5,8 +5,7 @@
 //! N2. An inode is free for another file only when its end is written: a dinode without links, or nothing where it was
 //!     never written. Otherwise the roll-forward would find the next file's blocks under the old one's number.
 
-use crate::Lfs;
-use crate::log::Log;
+use crate::log::{Lfs, Log, MANY};
 use ordo_buf::{Buf, BufRef, Cache, Key, Role, Want};
 use ordo_disk::DiskOff;
 use ordo_ondisk::lfs::{Daddr, IFILE, Version, inode_block};
@@ -14,9 +13,6 @@ use ordo_ondisk::{Corrupt, Dinode, Ino, Lbn, Rule, Structure};
 use ordo_ufs::Inode;
 use ordo_vfs::{Error, Kind, Refusal, Result};
 use std::rc::Rc;
-
-/// At least so many inodes are remembered before those that left the cache are forgotten.
-pub(crate) const MANY: usize = 1 << 16;
 
 impl Log {
     /// Where the pointers are in the buf of an inode.
@@ -95,7 +91,7 @@ impl Log {
         inode_block::put(&mut bytes, 0, &self.g, ino, dinode)?;
         let fresh = cache.find(Key::Inode(ino)).is_none();
         let addr = DiskOff(self.g.byte(at).0);
-        let buf = cache.offer(Want { key: Key::Inode(ino), role: Role::InodeBlock, addr, len: bytes.len() }, &bytes)?;
+        let buf = cache.offer(Want { key: Key::Inode(ino), role: Role::Inodes, addr, len: bytes.len() }, &bytes)?;
         if fresh {
             let mut known = self.on_disk.borrow_mut();
             if known.len() >= self.remembered.get() {
@@ -124,7 +120,7 @@ impl Log {
             return Err(damage("if_daddr", entry.daddr.0, Rule::Words("which is not in a segment")));
         }
         let (key, addr) = (Key::Device(entry.daddr.pointer()), DiskOff(self.g.byte(entry.daddr).0));
-        let want = Want { key, role: Role::InodeBlock, addr, len: self.g.ibsize as usize };
+        let want = Want { key, role: Role::Inodes, addr, len: self.g.ibsize as usize };
         let block = cache.read(want).await?;
         let mut dinode = inode_block::get_ino(&block.bytes(), &self.g, ino).map_err(Error::corrupt)?;
         if dinode.gen_ != entry.version {
@@ -144,7 +140,7 @@ impl Log {
     /// A new buf for an inode.
     pub(crate) async fn fresh_dinode(&self, ino: Ino) -> Result<BufRef> {
         let len = self.g.version.dinode_size() as usize;
-        self.cache()?.fresh(Key::Inode(ino), Role::InodeBlock, None, len).await
+        self.cache()?.fresh(Key::Inode(ino), Role::Inodes, None, len).await
     }
 
     /// The pointers of this inode are pointers: it is no device, and no symbolic link that lies in it.

@@ -2,10 +2,8 @@
 
 use crate::gate::Gate;
 use crate::ifile::Ifile;
-use crate::mount::OpenOptions;
-use crate::space::Wanted;
+use crate::options::OpenOptions;
 use ordo_buf::{BufRef, Cache};
-use ordo_disk::Written;
 use ordo_ondisk::lfs::summary::{PsegBuilder, Stamp};
 use ordo_ondisk::lfs::{Daddr, Geometry, SegNo, Superblock};
 use ordo_ondisk::{Encoding, Ino};
@@ -14,6 +12,9 @@ use rustc_hash::FxHashMap;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::{Rc, Weak};
+
+/// At least so many inodes are remembered before those that left the cache are forgotten.
+pub(crate) const MANY: usize = 1 << 16;
 
 /// What the disk has of an inode that is in memory.
 #[derive(Debug, Clone, Default)]
@@ -34,6 +35,22 @@ pub(crate) struct Pending {
     pub(crate) stamp: Stamp,
 }
 
+/// What a call was refused for lack of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Wanted {
+    /// Bytes that the log could not write.
+    pub(crate) writable: u64,
+    /// Units that there is no room for, and whether the reserve may be taken.
+    pub(crate) units: Option<(u64, bool)>,
+}
+
+impl Wanted {
+    /// With as much again: a call that goes on may be refused again further on, and each time is a round of cleaning.
+    pub(crate) fn generous(self) -> Wanted {
+        Wanted { writable: self.writable.saturating_mul(2), ..self }
+    }
+}
+
 /// Counts since the mount.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Counts {
@@ -47,6 +64,13 @@ pub(crate) struct Counts {
     /// Of blocks of files, those that the cleaner moved included.
     pub(crate) bytes_of_files: u64,
     pub(crate) bytes_moved: u64,
+}
+
+/// A mounted volume's layout.
+pub struct Lfs {
+    pub(crate) cache: Rc<Cache>,
+    pub(crate) shape: ordo_ufs::Shape,
+    pub(crate) log: Rc<Log>,
 }
 
 /// The state of the log.
@@ -72,8 +96,6 @@ pub(crate) struct Log {
     pub(crate) pinned: RefCell<Vec<BufRef>>,
     pub(crate) held: RefCell<Vec<crate::gate::Held>>,
     pub(crate) pending: RefCell<BTreeMap<u64, Pending>>,
-    /// Partial segments in flight, in their order.
-    pub(crate) sent: RefCell<Vec<Written>>,
     pub(crate) checkpointing: ordo_rt::sync::Mutex<()>,
     pub(crate) cleaning: ordo_rt::sync::Mutex<()>,
     /// Files that the cleaner has brought in, and when the segments that they were in were written last (cleaner-7).
@@ -114,13 +136,12 @@ impl Log {
             gate: Rc::default(),
             marked: RefCell::default(),
             on_disk: RefCell::default(),
-            remembered: Cell::new(crate::inode::MANY),
+            remembered: Cell::new(MANY),
             dying: RefCell::default(),
             unwritten: Cell::new(0),
             pinned: RefCell::default(),
             held: RefCell::default(),
             pending: RefCell::default(),
-            sent: RefCell::default(),
             checkpointing: ordo_rt::sync::Mutex::new(()),
             cleaning: ordo_rt::sync::Mutex::new(()),
             ages: RefCell::default(),

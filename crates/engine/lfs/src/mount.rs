@@ -14,43 +14,17 @@
 //!     raises the number above all that an earlier life of the volume can have left, by the clock: no partial segment
 //!     of another system between tells how far the numbers got.
 
-use crate::ifile::Ifile;
-use crate::log::Log;
-use crate::{Lfs, Policy, head, home, order, rollforward};
-use ordo_buf::{Cache, Role, Scheme};
-use ordo_disk::{Block, DiskOff, Tag};
+use crate::disk::Disk;
+use crate::log::{Lfs, Log};
+use crate::options::OpenOptions;
+use crate::{head, home, order, rollforward};
+use ordo_buf::{Cache, Scheme};
 use ordo_ondisk::lfs::superblock::{self, Choice, Copy};
-use ordo_ondisk::lfs::{Daddr, Geometry, IFILE, Serial, Superblock, Version, inode_block};
-use ordo_ondisk::{Corrupt, Dinode, Encoding, FragNo, Ino, Lbn, NIADDR, Rule, Structure};
+use ordo_ondisk::lfs::{Geometry, Serial, Version};
+use ordo_ondisk::{Corrupt, Encoding, Ino, Rule, Structure};
 use ordo_ufs::Shape;
 use ordo_vfs::{Error, Result};
-use std::collections::BTreeMap;
 use std::rc::Rc;
-
-/// Puts a scheme around the log's own, which sees what that sees: for the laboratory.
-pub type Around = Rc<dyn Fn(Rc<dyn Scheme>) -> Rc<dyn Scheme>>;
-
-/// Rules that are switched off, to test the tests.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Settings {
-    /// Names of [`crate::RULES`].
-    pub without: Vec<&'static str>,
-}
-
-/// How to mount.
-#[derive(Clone, Default)]
-pub struct OpenOptions {
-    /// Nothing is written; the roll-forward happens in memory.
-    pub read_only: bool,
-    /// Where it is mounted, for the superblock.
-    pub mount_point: String,
-    /// How the cleaner chooses segments.
-    pub cleaner: Policy,
-    /// For the explorer.
-    pub settings: Settings,
-    /// Around the scheme, before it is attached.
-    pub around: Option<Around>,
-}
 
 /// A mounted volume.
 pub struct Opened {
@@ -80,7 +54,7 @@ pub async fn open(cache: &Rc<Cache>, options: OpenOptions) -> Result<Opened> {
     if !sb.is_clean() && sb.has_serial() {
         // Which segments begin with a superblock, the table says.
         let ifile = disk.ifile(&sb).await?;
-        found = disk.read_log(&sb, &ifile, &options).await?;
+        found = rollforward::read_log(&disk, &sb, &ifile, &options).await?;
     }
     if let (Choice::Unlike(unlike), false) = (&choice, options.read_only) {
         let rule = Rule::Is(unlike.second.into());
@@ -128,119 +102,6 @@ fn shape_of(g: &Geometry) -> Shape {
         inodes: u64::from(u32::MAX),
         maxcontig: (65536 / g.bsize).max(1),
         keeps_depth: false,
-    }
-}
-
-/// The disk, before there is a log.
-pub(crate) struct Disk<'a> {
-    pub(crate) cache: &'a Rc<Cache>,
-}
-
-impl Disk<'_> {
-    pub(crate) async fn read(&self, at: u64, len: usize, role: Role) -> Result<Block> {
-        self.cache.queue().read(DiskOff(at), len, Tag::of(role)).await.map_err(Error::io)
-    }
-
-    /// The two superblocks that checkpoints write.
-    async fn superblocks(&self) -> Result<[std::result::Result<Superblock, Corrupt>; 2]> {
-        let bytes = self.read(8192, 8192, Role::Superblock).await?;
-        let first = Superblock::decode(&bytes);
-        // The first may be torn: its geometry is still there, and says where the second is.
-        let places = first.clone().or_else(|_| Superblock::decode_whatever_the_sum(&bytes));
-        let end = self.cache.queue().info().size;
-        let at = match &places {
-            Ok(sb) => Some(sb.geometry().byte(sb.fields.sboffs[1])),
-            Err(_) => Superblock::second_of_damaged(&bytes),
-        };
-        let at = at.filter(|at| at.0.checked_add(8192).is_some_and(|after| after <= end));
-        let second = match (at, places) {
-            (Some(at), _) => Superblock::decode_at(&self.read(at.0, 8192, Role::Superblock).await?, at),
-            (None, Err(damage)) => Err(damage),
-            (None, Ok(sb)) => {
-                let rule = Rule::AtMost((end / u64::from(sb.geometry().unit)).into());
-                Err(Corrupt::new(Structure::Superblock, "lfs_size", sb.fields.size, rule))
-            }
-        };
-        Ok([first, second])
-    }
-
-    /// The ifile that a superblock leads to.
-    async fn ifile(&self, sb: &Superblock) -> Result<Ifile> {
-        let g = sb.geometry();
-        let at = sb.fields.idaddr;
-        if !g.is_data_range(at, g.inode_block_units()) {
-            let rule = Rule::Words("which is not in a segment");
-            return Err(Error::corrupt(Corrupt::new(Structure::Superblock, "lfs_idaddr", at.0, rule)));
-        }
-        let block = self.read(g.byte(at).0, g.ibsize as usize, Role::InodeBlock).await?;
-        let dinode = inode_block::get_ino(&block, &g, IFILE).map_err(Error::corrupt)?;
-        let blocks = dinode.size / u64::from(g.bsize);
-        if dinode.size % u64::from(g.bsize) != 0 || g.units(dinode.size) > g.size {
-            let rule = Rule::Words("which is no size of an ifile");
-            return Err(Error::corrupt(Corrupt::new(Structure::Inode(IFILE), "di_size", dinode.size, rule)));
-        }
-        let mut reading = OwnFile { disk: self, g, dinode: &dinode, indirect: BTreeMap::new() };
-        let mut contents = Vec::new();
-        for lbn in 0..blocks {
-            contents.push(reading.block(Lbn(lbn.cast_signed())).await?);
-        }
-        let indirect = reading.indirect;
-        Ifile::of(g, dinode, contents, indirect).map_err(Error::corrupt)
-    }
-
-    async fn read_log(&self, sb: &Superblock, ifile: &Ifile, options: &OpenOptions) -> Result<rollforward::Found> {
-        rollforward::read_log(self, sb, ifile, options).await
-    }
-}
-
-/// The ifile while it is read.
-struct OwnFile<'a> {
-    disk: &'a Disk<'a>,
-    g: Geometry,
-    dinode: &'a Dinode,
-    indirect: BTreeMap<Lbn, Vec<u8>>,
-}
-
-impl OwnFile<'_> {
-    async fn block(&mut self, lbn: Lbn) -> Result<Vec<u8>> {
-        let (tree, encoding) = (self.g.tree(), Encoding::from(&self.g));
-        let mut way = vec![lbn];
-        while let Some((above, _)) = way.last().and_then(|lbn| tree.parent(*lbn)) {
-            way.push(above);
-        }
-        for name in way.iter().skip(1).rev() {
-            if !self.indirect.contains_key(name) {
-                let at = self.pointer(*name, &encoding);
-                let bytes = self.read(at, *name).await?;
-                self.indirect.insert(*name, bytes);
-            }
-        }
-        let at = self.pointer(lbn, &encoding);
-        self.read(at, lbn).await
-    }
-
-    fn pointer(&self, lbn: Lbn, encoding: &Encoding) -> Daddr {
-        let tree = self.g.tree();
-        let pointer = match tree.parent(lbn) {
-            Some((above, index)) => self.indirect.get(&above).and_then(|block| encoding.pointer(block, index)),
-            None => match usize::try_from(lbn.0) {
-                Ok(direct) => self.dinode.db.get(direct).copied(),
-                Err(_) => {
-                    (0..NIADDR).find(|i| tree.indirect_root(*i) == lbn).and_then(|i| self.dinode.ib.get(i).copied())
-                }
-            },
-        };
-        pointer.unwrap_or(FragNo::HOLE).into()
-    }
-
-    async fn read(&self, at: Daddr, lbn: Lbn) -> Result<Vec<u8>> {
-        if !self.g.is_data_range(at, self.g.block_units.into()) {
-            let rule = Rule::Words("which is not in a segment");
-            let what = if lbn.0 < 0 { "pointer to an indirect block" } else { "block pointer" };
-            return Err(Error::corrupt(Corrupt::new(Structure::Inode(IFILE), what, at.0, rule)));
-        }
-        let role = if lbn.0 < 0 { Role::Indirect } else { Role::InodeBlock };
-        Ok(self.disk.read(self.g.byte(at).0, self.g.bsize as usize, role).await?.to_vec())
     }
 }
 

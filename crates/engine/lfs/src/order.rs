@@ -9,7 +9,7 @@ use ordo_buf::{
     Answer, BufRef, Cache, CallKind, Capabilities, CrashLeaves, Defers, Durable, ImageNo, Key, Landing, Leave, Must,
     Op, Promises, Ready, Scheme, Step,
 };
-use ordo_disk::{Written, all_durable};
+use ordo_disk::all_durable;
 use ordo_ondisk::Ino;
 use ordo_rt::Time;
 use ordo_vfs::{Error, Result};
@@ -22,6 +22,19 @@ const PERIOD: Duration = Duration::from_secs(30);
 /// the ifile, and a crash rolls forward what came since.
 const ACTIVE: u32 = 10;
 const ACTIVE_BYTES: u32 = 16 << 20;
+
+/// The rules behind the order of the log: name, and what it says. The explorer drops one at a time, and must find out.
+pub const RULES: &[(&str, &str)] = &[
+    ("superblock-after-log", "a superblock is written when all partial segments that it refers to are durable"),
+    ("superblocks-in-turn", "the two superblocks are written in turn, so that a torn one leaves the other"),
+    ("sync-in-both", "after a sync both superblocks stand for its checkpoint or a later one"),
+    ("dirop-together", "inodes that calls on directories have changed leave in one chain"),
+    ("chain-ends", "a chain of partial segments without its end is dropped whole"),
+    ("pseg-checksum", "the roll-forward believes a partial segment only if its checksums are right"),
+    ("fsync-waits-for-all", "fsync waits until all partial segments before its own are durable"),
+    ("mark-first", "both superblocks lose the mark of a clean unmount before anything else is written"),
+    ("serial-jumps", "after a roll-forward the serial number goes on beyond those of a dropped tail"),
+];
 
 /// The scheme `lfs`.
 pub(crate) struct Order(pub(crate) Rc<Log>);
@@ -40,7 +53,7 @@ pub fn promises() -> Promises {
         crash_leaves: CrashLeaves::Log,
         no_stale_data: true,
         mount_at_once: true,
-        rules: crate::RULES.to_vec(),
+        rules: RULES.to_vec(),
     }
 }
 
@@ -134,19 +147,14 @@ impl Log {
 
     /// Waits until everything that was sent is durable (Q1).
     pub(crate) async fn all_durable(&self) -> Result<()> {
-        let sent: Vec<Written> = self.sent.borrow().clone();
+        let cache = self.cache()?;
+        let sent = cache.batches();
         let last = if self.keeps("fsync-waits-for-all") { 0 } else { sent.len().saturating_sub(1) };
-        if let Err(error) = all_durable(&sent[last..]).await {
-            // Of the ifile, too: what is behind the gap is out of reach for a roll-forward, and no later checkpoint
-            // has the blocks of the ifile that were in it.
-            let why = format!("{error}, writing the log; the volume is read-only now");
-            let error = Error::io(error);
-            self.cache()?.health().degrade(error.clone().told_as(why));
-            return Err(error);
-        }
-        // The cache learns of it before the caller does.
-        self.cache()?.rt().yield_now().await;
-        self.sent.borrow_mut().retain(|written| !written.is_durable());
-        Ok(())
+        let outcome = all_durable(&sent[last..]).await.map_err(Error::io);
+        // The cache learns of it before the caller does. After a failure the volume is read-only (batch-7), also of the
+        // ifile's: what is behind the gap is out of reach for a roll-forward, and no later checkpoint has the blocks of
+        // the ifile that were in it.
+        cache.rt().yield_now().await;
+        outcome
     }
 }

@@ -19,9 +19,10 @@
 //!     make the map as long as the volume. A mount makes a checkpoint before calls get that far. It counts inodes by
 //!     the map, as some that were freed before they were ever written are not in the log.
 
-use crate::Lfs;
+use crate::disk::Disk;
 use crate::ifile::Ifile;
-use crate::mount::{Disk, OpenOptions};
+use crate::log::Lfs;
+use crate::options::OpenOptions;
 use crate::segment;
 use ordo_buf::{Key, Role};
 use ordo_disk::{Block, DiskOff, Tag};

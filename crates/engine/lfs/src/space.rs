@@ -8,7 +8,7 @@
 //! S3. What leaves with a block is dirty when the block is: the indirect blocks above it, and the inode. So the dirty
 //!     bytes of the cache are all that will be written, but for summaries and the ends of segments.
 
-use crate::log::Log;
+use crate::log::{Log, Wanted};
 use ordo_buf::{Cache, CallKind};
 use ordo_ondisk::lfs::{Room, Totals};
 use ordo_ondisk::{Ino, Lbn};
@@ -26,22 +26,6 @@ const NO_FILES: u64 = 2;
 
 /// So many refused calls are remembered.
 const MOST_REFUSED: usize = 64;
-
-/// What a call was refused for lack of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Wanted {
-    /// Bytes that the log could not write.
-    writable: u64,
-    /// Units that there is no room for, and whether the reserve may be taken.
-    units: Option<(u64, bool)>,
-}
-
-impl Wanted {
-    /// With as much again: a call that goes on may be refused again further on, and each time is a round of cleaning.
-    pub(crate) fn generous(self) -> Wanted {
-        Wanted { writable: self.writable.saturating_mul(2), ..self }
-    }
-}
 
 impl Log {
     /// What the usage table implies.

@@ -23,9 +23,9 @@ pub enum Order {
 impl Order {
     pub(crate) fn kind(self) -> Kind {
         match self {
-            Order::Groups => Kind::CylinderGroup,
+            Order::Groups => Kind::Maps,
             Order::Fresh | Order::Contents => Kind::Directory,
-            Order::InodeBlocks | Order::Inodes => Kind::InodeBlock,
+            Order::InodeBlocks | Order::Inodes => Kind::Inodes,
             Order::Superblock => Kind::Superblock,
         }
     }

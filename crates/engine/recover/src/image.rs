@@ -303,7 +303,7 @@ impl Image {
     /// The line around byte `at` as stored on the disk, and the offset of `at` in it.
     async fn stored(&mut self, at: ByteOff) -> Result<(Block, usize), Error> {
         let (line, within) = self.line(at).await?;
-        let part = ReadPart { block: Block::zeroed(line.len()), tag: Tag::of(Kind::InodeBlock) };
+        let part = ReadPart { block: Block::zeroed(line.len()), tag: Tag::of(Kind::Inodes) };
         let parts = self.disk.read(DiskOff(at.0 - within as u64), vec![part]).await?;
         let part = parts.into_iter().next().ok_or(Error::Beyond { at: at.0, end: self.end })?;
         Ok((part.block, within))

@@ -1,8 +1,8 @@
 //! The pointers of an inode, in the order of the file: each indirect block before the blocks below it.
 //!
 //! The walk never follows a pointer before its caller has seen it, so the caller decides what may be followed: phase 1
-//! of a check skips pointers that are bad or already claimed, so no walk can cycle. The stack is explicit and at most three
-//! indirect blocks deep.
+//! of a check skips pointers that are bad or already claimed, so no walk can cycle. The stack is explicit and at most
+//! three indirect blocks deep.
 
 use crate::error::Error;
 use crate::image::Image;

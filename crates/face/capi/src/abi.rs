@@ -15,19 +15,6 @@ use ordofs::vfs::Mode;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
 
-/// Open for reading.
-pub const ORDOFS_READ: u32 = 1;
-/// Open for writing.
-pub const ORDOFS_WRITE: u32 = 2;
-/// Make the file if it is not there.
-pub const ORDOFS_CREATE: u32 = 4;
-/// With ORDOFS_CREATE: fail if the name is there.
-pub const ORDOFS_EXCLUSIVE: u32 = 8;
-/// With ORDOFS_WRITE: begin with an empty file.
-pub const ORDOFS_TRUNCATE: u32 = 16;
-/// Write at the end only.
-pub const ORDOFS_APPEND: u32 = 32;
-
 /// A fact of the build: a version has no zero byte, and this text ends with one.
 const VERSION: &CStr = match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {
     Ok(version) => version,

@@ -1,10 +1,10 @@
 //! What the exported functions do, on values of Rust.
 
-use crate::abi::{
+use crate::failure::{Failure, Result};
+use crate::flags::{
     ORDOFS_APPEND as APPEND, ORDOFS_CREATE as CREATE, ORDOFS_EXCLUSIVE as EXCLUSIVE, ORDOFS_READ as READ,
     ORDOFS_TRUNCATE as TRUNCATE, ORDOFS_WRITE as WRITE,
 };
-use crate::failure::{Failure, Result};
 use crate::handles::Handles;
 use ordofs::vfs::{Attr, Kind, Mode, Stamp};
 use ordofs::{NewLog, NewVolume, OpenOptions, SharedFile, SharedVolume, Volume, option_list};

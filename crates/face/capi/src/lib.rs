@@ -14,5 +14,6 @@
 mod abi;
 mod calls;
 mod failure;
+mod flags;
 mod handles;
 mod raw;

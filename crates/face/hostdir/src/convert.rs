@@ -1,11 +1,13 @@
 //! Conversions between the host's types and ours.
 
-use super::table::FileKey;
 use ordo_ondisk::dinode::flags::{SF_APPEND, SF_IMMUTABLE, UF_NODUMP};
 use ordo_vfs::{Attr, Error, Kind, Mode, Refusal, Result, Stamp};
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::fs::{AtFlags, FileType, IFlags, Statx, StatxAttributes, StatxFlags, StatxTimestamp, makedev, statx};
 use rustix::io::Errno;
+
+/// Device and inode number on the host.
+pub(super) type FileKey = (u64, u64);
 
 /// An error number as a refusal; one without a counterpart is an I/O failure.
 pub(super) fn refusal(errno: Errno) -> Error {

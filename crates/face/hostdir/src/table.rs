@@ -5,7 +5,7 @@
 //! H2. At most [`MAX_OPEN`] descriptors are open that could be reopened by place.
 //! H3. One file of the host is one node, by whichever name it was found.
 
-use super::convert::{self, refusal};
+use super::convert::{self, FileKey, refusal};
 use ordo_vfs::{Kind, NodeId, Refusal, Result};
 use rustc_hash::FxHashMap;
 use rustix::fd::OwnedFd;
@@ -42,9 +42,6 @@ impl Access {
 
 /// A name in the directory of another node.
 type NameAt = (u64, Vec<u8>);
-
-/// Device and inode number on the host.
-pub(super) type FileKey = (u64, u64);
 
 #[derive(Debug)]
 struct Node {

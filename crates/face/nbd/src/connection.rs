@@ -10,9 +10,10 @@ use ordo_sockets::{Stalls, Stream, Watched};
 use crate::REQUEST_MOST;
 use crate::export::Description;
 use crate::handshake;
-use crate::jobs::{Bounds, Job, Jobs, Session};
+use crate::jobs::{Job, Jobs, Session};
 use crate::reply::Reply;
 use crate::request::Request;
+use crate::room::Bounds;
 
 /// Serves one client until it leaves, breaks the protocol, or the server stops.
 pub(crate) fn attend(

@@ -27,6 +27,7 @@ mod inside;
 mod jobs;
 mod reply;
 mod request;
+mod room;
 mod server;
 mod whole;
 mod work;

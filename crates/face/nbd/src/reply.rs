@@ -6,7 +6,7 @@ use bytes::Bytes;
 use ordo_disk::nbd_proto as proto;
 
 use crate::export::Failure;
-use crate::jobs::Room;
+use crate::room::Room;
 
 /// The number of the one context that is offered.
 pub(crate) const CONTEXT: u32 = 1;

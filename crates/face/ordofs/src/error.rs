@@ -204,7 +204,7 @@ impl OpenError {
     pub fn origin(&self) -> Origin {
         match self {
             OpenError::Mount(ordo_ffs::MountError::Volume(error)) | OpenError::Volume(error) => error.origin(),
-            OpenError::Disk(ordo_disk::OpenError::Io { .. } | ordo_disk::OpenError::Nbd { .. })
+            OpenError::Disk(ordo_disk::OpenError::Io { .. } | ordo_disk::OpenError::Unusable { .. })
             | OpenError::Request(_)
             | OpenError::Contents(_) => Origin::Disk,
             OpenError::NotFound(_)

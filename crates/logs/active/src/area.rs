@@ -7,10 +7,9 @@
 //! A group journal is what lies together: at most an extent of the file, and at most as many places as its header can
 //! name. It begins with two slots for its header.
 
+use crate::page::{FULL, PAGE};
 use ordo_disk::DiskOff;
 
-/// Bytes of a page, of a root with its slot, and of the header of a group journal with its slot.
-pub(crate) const PAGE: u64 = 4096;
 /// Slots for roots: of two roots, each with a twin.
 const ROOTS: u64 = 4;
 /// The fewest pages of the map.
@@ -96,7 +95,7 @@ fn blocks_of_place(frag: u64) -> u32 {
 
 /// Bytes of pages and twins for each block of the group journals: the map has room for an entry of each, and for as
 /// many older versions and entries without a copy.
-const MAP_OF_BLOCK: u64 = 2 * 2 * 2 * PAGE / (crate::tree::FULL as u64 / 3);
+const MAP_OF_BLOCK: u64 = 2 * 2 * 2 * PAGE / (FULL as u64 / 3);
 
 /// The least bytes of a file for a volume with fragments of `frag` bytes.
 pub fn least(frag: u64) -> u64 {

@@ -5,8 +5,8 @@
 //! the copy has them, and the map is what is checkpointed. A home gets its bytes from the cleaner, when there is
 //! nothing else to do, and before the volume is unmounted.
 
+use crate::entry::{Entry, Frag};
 use crate::layer::{Active, Layer};
-use crate::map::{Entry, Frag};
 use ordo_disk::{Block, Cause, DiskError, DiskOp, Kind, Tag, WritePart};
 use ordo_rt::together;
 use std::ops::Range;

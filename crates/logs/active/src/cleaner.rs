@@ -11,10 +11,9 @@
 //! not about to come ([`Layer::lasts`]). All other homes are written when the journal checkpoints, from memory.
 
 use crate::away::AT_ONCE;
+use crate::entry::{CopyNo, Entry, Frag};
 use crate::layer::Layer;
-use crate::map::{CopyNo, Entry, Frag};
 use ordo_disk::DiskError;
-use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// Pieces of the journal's line behind the one that is entered whose copies go home with it: homes that lie together
@@ -24,29 +23,6 @@ const PIECES: u32 = 16;
 /// The part of the line, in eighths, that is cleaned when the journal has dropped transactions. It drops the older half
 /// when a quarter of its room is left, so it writes three eighths until it does so again.
 const NEXT: u32 = 3;
-
-/// Writes that brought something home that it lacked.
-#[derive(Debug, Default)]
-pub(crate) struct Carried {
-    /// How many, and how many of them are durable.
-    count: u64,
-    durable: u64,
-    /// Places with copies of what is not durable at home: the last of the writes for each.
-    places: BTreeMap<u32, u64>,
-}
-
-impl Carried {
-    pub(crate) fn count(&self) -> u64 {
-        self.count
-    }
-
-    /// A flush that began after so many has ended.
-    pub(crate) fn are_durable(&mut self, count: u64) {
-        self.durable = self.durable.max(count);
-        let durable = self.durable;
-        self.places.retain(|_, last| *last > durable);
-    }
-}
 
 impl Layer {
     /// A write has brought the bytes of these entries home.

@@ -1,7 +1,9 @@
 //! The active disk as a disk.
 
+use crate::entry::{Entry, Frag, SPAN};
 use crate::layer::{Active, Layer, span_key};
-use crate::map::{Entry, Frag, Gets, SPAN};
+use crate::map::Gets;
+use crate::replicas::Source;
 use ordo_disk::{
     Block, Disk, DiskError, DiskFuture, DiskInfo, DiskOff, DiskOp, Kind, ReadPart, WritePart, read_len, write_len,
 };
@@ -135,14 +137,6 @@ impl Disk for Active {
             layer.disk.discard(at, len).await
         })
     }
-}
-
-/// Where bytes of the volume are besides their home.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Source {
-    pub(crate) at: DiskOff,
-    /// It is a replica, in this block of the group journals.
-    pub(crate) replica: Option<u32>,
 }
 
 impl Active {

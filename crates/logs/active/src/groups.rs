@@ -5,8 +5,9 @@
 //! names the owner of each place with the number of the move: of two claims the later one counts.
 #![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
 
-use crate::area::{Area, Group, PAGE};
+use crate::area::{Area, Group};
 use crate::bytes;
+use crate::page::PAGE;
 use ordo_disk::{Block, DiskOff};
 use std::collections::BTreeSet;
 use std::ops::Range;

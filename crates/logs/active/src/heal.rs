@@ -1,8 +1,8 @@
 //! Healing: bytes that are not those of the map are replaced by a copy that is (logs-active-5, logs-active-6).
 
 use crate::disk::Wrong;
+use crate::entry::{Entry, Frag, SPAN};
 use crate::layer::{Active, Copies, Layer};
-use crate::map::{Entry, Frag, SPAN};
 use ordo_disk::{Block, Cause, DiskError, DiskOff, DiskOp, Kind, ReadPart, Tag, WritePart};
 use std::ops::Range;
 

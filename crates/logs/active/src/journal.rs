@@ -1,7 +1,7 @@
 //! The journal's range of addresses: its line, spread over the group journals (logs-active-4).
 
+use crate::entry::CopyNo;
 use crate::layer::{Layer, all};
-use crate::map::CopyNo;
 use ordo_disk::{
     Block, Cause, DiskError, DiskFuture, DiskOff, DiskOp, Kind, ReadPart, Tag, WritePart, read_len, write_len,
 };

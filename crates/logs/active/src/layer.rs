@@ -1,11 +1,12 @@
 //! The active disk: what it has in memory, how it is opened, and how the map becomes durable.
 
-use crate::area::{Area, NoPlace, PAGE};
-use crate::cleaner::Carried;
+use crate::area::{Area, NoPlace};
+use crate::carried::Carried;
+use crate::entry::{CopyNo, Entry, Frag, Item, SPAN, SPAN_ITEM};
 use crate::groups::Groups;
 use crate::learn::Learning;
-use crate::map::{CopyNo, Entry, Frag, Item, Map, SPAN, SPAN_ITEM};
-use crate::page::{self, Down, Items};
+use crate::map::Map;
+use crate::page::{self, Down, Items, PAGE};
 use crate::replicas::Replicas;
 use crate::root::Root;
 use crate::tree::{Change, Tree};

@@ -43,8 +43,10 @@
 mod area;
 mod away;
 mod bytes;
+mod carried;
 mod cleaner;
 mod disk;
+mod entry;
 mod groups;
 mod heal;
 mod journal;
@@ -54,6 +56,7 @@ mod map;
 mod page;
 mod past;
 mod replicas;
+mod replicate;
 mod root;
 mod tree;
 

@@ -1,13 +1,17 @@
 //! A page of the map: entries, or the pages below.
 #![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
 
-use crate::area::PAGE;
 use crate::bytes;
-use crate::map::{self, CopyNo, Entry, Frag, Old, Wide};
+use crate::entry::{self, CopyNo, Entry, Frag, Old, VERSIONS, Wide};
 use ordo_disk::Block;
 use zerocopy::byteorder::little_endian::{U32, U64};
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout, Unaligned};
 
+/// Bytes of a page, of a root with its slot, and of the header of a group journal with its slot.
+pub(crate) const PAGE: u64 = 4096;
+
+/// As many items a page is filled with at most: what is known of a fragment is never divided.
+pub(crate) const FULL: usize = ITEMS - VERSIONS - 2;
 const MAGIC: [u8; 4] = *b"oAMp";
 /// Entries, or pages below, of a page.
 pub(crate) const ITEMS: usize = (PAGE as usize - 32) / size_of::<Item>();
@@ -53,23 +57,23 @@ struct Item {
 }
 
 impl Item {
-    fn of(frag: Frag, item: &map::Item) -> Item {
+    fn of(frag: Frag, item: &entry::Item) -> Item {
         match *item {
-            map::Item::Entry(Entry { sum, copy, home, since, data: _, again: _ }) => Item {
+            entry::Item::Entry(Entry { sum, copy, home, since, data: _, again: _ }) => Item {
                 frag: (frag | if home { 0 } else { AWAY }).into(),
                 sum: sum.into(),
                 place: copy.map_or(0, CopyNo::get).into(),
                 since: since.into(),
                 until: 0.into(),
             },
-            map::Item::Old(since, Old { sum, copy, until }) => Item {
+            entry::Item::Old(since, Old { sum, copy, until }) => Item {
                 frag: (frag | OLD).into(),
                 sum: sum.into(),
                 place: copy.get().into(),
                 since: since.into(),
                 until: until.into(),
             },
-            map::Item::Wide(Wide { known, sums }) => Item {
+            entry::Item::Wide(Wide { known, sums }) => Item {
                 frag: (frag | WIDE | u64::from(known) << KNOWN).into(),
                 sum: sums[0].into(),
                 place: sums[1].into(),
@@ -84,18 +88,18 @@ impl Item {
     }
 
     /// What it says; `None` if an older version has no copy, or a span does not begin where one can.
-    fn item(&self) -> Option<map::Item> {
+    fn item(&self) -> Option<entry::Item> {
         let (sum, copy, since) = (self.sum.get(), CopyNo::new(self.place.get()), self.since.get());
         let bits = self.frag.get();
         if bits & WIDE != 0 {
             let (known, sums) = ((bits >> KNOWN) as u8 & 0xf, [sum, self.place.get(), since, self.until.get()]);
-            let fits = known != 0 && self.frag().is_multiple_of(map::SPAN_ITEM);
-            return fits.then_some(map::Item::Wide(Wide { known, sums }));
+            let fits = known != 0 && self.frag().is_multiple_of(entry::SPAN_ITEM);
+            return fits.then_some(entry::Item::Wide(Wide { known, sums }));
         }
         match bits & OLD != 0 {
-            true => Some(map::Item::Old(since, Old { sum, copy: copy?, until: self.until.get() })),
+            true => Some(entry::Item::Old(since, Old { sum, copy: copy?, until: self.until.get() })),
             false => {
-                Some(map::Item::Entry(Entry { sum, copy, home: bits & AWAY == 0, data: false, again: false, since }))
+                Some(entry::Item::Entry(Entry { sum, copy, home: bits & AWAY == 0, data: false, again: false, since }))
             }
         }
     }
@@ -113,7 +117,7 @@ pub(crate) struct Down {
 /// What a page has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Items {
-    Entries(Vec<(Frag, map::Item)>),
+    Entries(Vec<(Frag, entry::Item)>),
     Pages(Vec<(Frag, Down)>),
 }
 
@@ -201,9 +205,9 @@ mod tests {
         let entry =
             |sum| Entry { sum, copy: CopyNo::new(sum), home: sum % 2 == 0, data: false, again: false, since: sum };
         let item = |n: u64| match n % 3 {
-            0 if n % 2 == 1 => map::Item::Wide(Wide { known: 5, sums: [1, 0, n as u32, 0] }),
-            0 => map::Item::Entry(entry(n as u32)),
-            since => map::Item::Old(since as u32, Old { sum: 5, copy: CopyNo::MIN, until: since as u32 + 7 }),
+            0 if n % 2 == 1 => entry::Item::Wide(Wide { known: 5, sums: [1, 0, n as u32, 0] }),
+            0 => entry::Item::Entry(entry(n as u32)),
+            since => entry::Item::Old(since as u32, Old { sum: 5, copy: CopyNo::MIN, until: since as u32 + 7 }),
         };
         let mut all: Vec<_> = (0..ITEMS as u64).map(|n| (n / 3 * 32, item(n))).collect();
         all.sort_by_key(|(frag, item)| (*frag, item.rank()));

@@ -1,7 +1,7 @@
 //! The volume as it was after a transaction: the older versions that the group journals still have (logs-active-8).
 
+use crate::entry::{Frag, Old, Stamp};
 use crate::layer::{Active, Layer};
-use crate::map::{Frag, Old, Stamp};
 use ordo_disk::{
     Block, Cause, Disk, DiskError, DiskFuture, DiskInfo, DiskOff, DiskOp, ReadPart, WritePart, read_len, write_len,
 };

@@ -1,9 +1,8 @@
 //! The root of the map: two slots in turn, each with a twin.
 #![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
 
-use crate::area::PAGE;
 use crate::bytes;
-use crate::page::Down;
+use crate::page::{Down, PAGE};
 use ordo_disk::Block;
 use zerocopy::byteorder::little_endian::{U32, U64};
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout, Unaligned};

@@ -3,15 +3,14 @@
 //! Of each page only its range of fragments and its place are in memory; what is in a leaf comes from the map. A page
 //! that changed is written to a free place, and with it all above it.
 
-use crate::map::{Frag, Map, VERSIONS};
-use crate::page::{self, Down, ITEMS, Items};
+use crate::entry::Frag;
+use crate::map::Map;
+use crate::page::{self, Down, FULL, ITEMS, Items};
 use ordo_disk::Block;
 use std::collections::BTreeMap;
 
 /// A page with fewer items is put together with a neighbour.
 const FEW: usize = ITEMS / 4;
-/// As many items a page is filled with at most: what is known of a fragment is never divided.
-pub(crate) const FULL: usize = ITEMS - VERSIONS - 2;
 
 /// A page in memory.
 #[derive(Debug, Clone, Copy, Default)]
@@ -229,7 +228,7 @@ impl Tree {
 mod tests {
     use super::*;
     use crate::area::Area;
-    use crate::map::{Entry, Item};
+    use crate::entry::{Entry, Item};
     use ordo_disk::DiskOff;
 
     /// A disk of pages, with the tree and the map over it.

@@ -4,7 +4,7 @@
 //! durability; then it writes everything that was requested meanwhile at once. The size of a group follows from the
 //! disk's latency.
 
-use crate::log::{Inner, Mode, State};
+use crate::state::{Inner, Mode, State};
 use crate::{Error, Log, Lsn};
 use ordo_disk::{DiskError, Written};
 #[cfg(feature = "planted")]
@@ -14,26 +14,6 @@ use std::rc::{Rc, Weak};
 
 /// Bytes that [`Log::append_patiently`] allows in flight.
 const UNDER_WAY: usize = 8 << 20;
-
-/// A chunk in flight to the disk.
-pub(crate) struct Flight {
-    /// When it and all chunks before it are durable, all records before this number are.
-    pub(crate) covers: u64,
-    /// The last of them.
-    pub(crate) last: Lsn,
-    /// Its writes: two where the log wraps around.
-    pub(crate) written: Vec<Written>,
-}
-
-impl Flight {
-    fn is_durable(&self) -> bool {
-        #[cfg(feature = "planted")]
-        if has(Broken::Flush) {
-            return self.written.iter().all(Written::is_completed);
-        }
-        self.written.iter().all(Written::is_durable)
-    }
-}
 
 impl Log {
     /// Appends a record as the mount's [`Mode`] says: in modes sync and group it is durable on return. Waits where

@@ -1,16 +1,17 @@
-//! A mounted log: its state, and appending.
+//! A mounted log: making, mounting, and appending.
 //!
 //! Records are packed into a chunk in memory. A full chunk is shipped to the disk's queue automatically. A partly
 //! filled one is *sealed*, padded to the unit and shipped, when a caller needs its records to be durable.
 
-use crate::commit::Flight;
+use crate::commit::syncer;
 use crate::geometry::{admit, circle, geometry, record_most, window, wipe};
 use crate::marks::Marks;
 use crate::record::{ALIGN, Header};
-use crate::recover::{Found, Recovery, recover};
+use crate::recover::{Found, recover};
+use crate::state::{Flight, Inner, Log, Mode, Recovery, Space, State};
 use crate::superblock::Superblock;
 use crate::{Error, Lsn};
-use ordo_disk::{Block, DiskError};
+use ordo_disk::Block;
 #[cfg(feature = "planted")]
 use ordo_ring::planted::{Broken, has};
 use ordo_ring::{Circle, Place, Superblock as _};
@@ -18,30 +19,9 @@ use ordo_rt::sync::{Mutex, Notify};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
-use std::time::Duration;
 
 /// The most bytes of a chunk.
 const CHUNK: usize = 1024 << 10;
-
-/// When a record is durable, for [`Log::commit`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
-    /// When it returns; each record is a write of its own.
-    Sync,
-    /// Some time later, in order. [`Log::force`] and [`Log::unmount`] make it durable.
-    Async,
-    /// When it returns; one write serves all waiting callers. The next write begins when the one before it is durable,
-    /// and `linger` later, so that more records join it.
-    Group {
-        /// Zero where the disk's latency gathers enough records.
-        linger: Duration,
-    },
-}
-
-impl Mode {
-    /// Group commit without an extra wait.
-    pub const GROUP: Mode = Mode::Group { linger: Duration::ZERO };
-}
 
 /// How to mount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,73 +45,6 @@ pub struct MakeOptions {
     pub unit: Option<u32>,
     /// Write zeros over the whole log, so that all blocks of a file are allocated.
     pub zero: bool,
-}
-
-/// Space of a log, in bytes including headers and padding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Space {
-    /// Total.
-    pub size: u64,
-    /// What an append could use now.
-    pub free: u64,
-    /// What [`Log::checkpoint`] would add.
-    pub reclaimable: u64,
-}
-
-/// A mounted log. Clones are handles of the same log.
-#[derive(Clone)]
-pub struct Log(pub(crate) Rc<Inner>);
-
-pub(crate) struct Inner {
-    pub(crate) circle: Circle,
-    pub(crate) mode: Mode,
-    pub(crate) read_only: bool,
-    pub(crate) id: u64,
-    pub(crate) epoch: u32,
-    pub(crate) chunk: usize,
-    pub(crate) recovery: Recovery,
-    pub(crate) state: RefCell<State>,
-    /// The superblock on the disk; the lock serializes its writers (ring-1).
-    pub(crate) superblock: Mutex<Superblock>,
-    /// Wakes the syncer when durability is requested.
-    pub(crate) bell: Rc<Notify>,
-    /// Notified when more is durable, more is free, or the log has failed.
-    pub(crate) progress: Notify,
-    /// Serializes commits in mode sync.
-    pub(crate) turn: Mutex<()>,
-    /// A superblock that will free room is in flight.
-    pub(crate) checkpointing: Cell<bool>,
-}
-
-pub(crate) struct State {
-    /// Where the next record begins.
-    pub(crate) end: u64,
-    /// The last record.
-    pub(crate) last: Lsn,
-    /// The chunk that is being filled, from this byte of the line on.
-    pub(crate) open_at: u64,
-    open: Block,
-    pub(crate) used: usize,
-    /// Records before this one were sent to the queue.
-    pub(crate) shipped: u64,
-    /// Writes that are not known to be durable, oldest first.
-    pub(crate) flights: VecDeque<Flight>,
-    /// Records before this one are durable (wafs-1).
-    pub(crate) durable: u64,
-    /// The last of them.
-    pub(crate) sure: Lsn,
-    /// Durability of records before this one is requested.
-    pub(crate) wanted: u64,
-    pub(crate) marks: Marks,
-    pub(crate) gaps: Vec<(u64, u64)>,
-    /// Up to where the caller has reclaimed, and where reading would start then.
-    pub(crate) low: Lsn,
-    pub(crate) start: u64,
-    /// The earliest mount whose records may be there.
-    pub(crate) start_epoch: u32,
-    /// Where reading starts according to the durable superblock: everything before may be overwritten (ring-2).
-    pub(crate) free_to: u64,
-    pub(crate) failed: Option<DiskError>,
 }
 
 impl Log {
@@ -256,7 +169,7 @@ impl Log {
             circle,
         });
         if !read_only {
-            inner.circle.place.rt().spawn(crate::commit::syncer(Rc::downgrade(&inner), inner.bell.clone()));
+            inner.circle.place.rt().spawn(syncer(Rc::downgrade(&inner), inner.bell.clone()));
         }
         Log(inner)
     }

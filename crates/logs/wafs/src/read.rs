@@ -2,7 +2,7 @@
 #![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
 
 use crate::Error;
-use crate::log::Inner;
+use crate::state::Inner;
 use ordo_ring::Circle;
 use std::ops::Range;
 use std::rc::Rc;

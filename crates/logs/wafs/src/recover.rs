@@ -10,24 +10,11 @@ use crate::geometry::window;
 use crate::marks::Marks;
 use crate::read::Reader;
 use crate::record::{ALIGN, HEADER, Header, header_at};
+use crate::state::Recovery;
 use crate::superblock::Superblock;
 use crate::walk::Walk;
 use crate::{Error, Lsn};
 use ordo_ring::Circle;
-
-/// What recovery found when a log was opened.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Recovery {
-    /// Records from the last checkpoint to the end.
-    pub records: u64,
-    /// Bytes of the log that were read for it, not counting the search for a hole.
-    pub bytes: u64,
-    /// The last record, [`Lsn::NONE`] if there is none.
-    pub last: Lsn,
-    /// A hole at the end: more records were durable. Such a log can be read up to the hole, and is not opened for
-    /// writing.
-    pub damage: Option<Damage>,
-}
 
 /// What the log needs in addition.
 pub(crate) struct Found {

@@ -3,9 +3,9 @@
 
 use crate::error::{Damage, Witness};
 use crate::geometry::record_most;
-use crate::log::Inner;
 use crate::read::Reader;
 use crate::record::{HEADER, Header, header_at};
+use crate::state::Inner;
 use crate::walk::Walk;
 use crate::{Error, Log, Lsn};
 use std::rc::Rc;

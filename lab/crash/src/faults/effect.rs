@@ -106,9 +106,9 @@ impl Effect {
         !self.is_told()
             && struck.iter().any(|kind| match kind {
                 // These have a hash, or fsck recomputes every count in them.
-                Kind::Superblock | Kind::CylinderGroup | Kind::Summary => false,
+                Kind::Superblock | Kind::Maps | Kind::Summary => false,
                 // An older version of the inode, or an inode of another place, has a valid hash.
-                Kind::InodeBlock => whole_old || !geometry.inode_hash,
+                Kind::Inodes => whole_old || !geometry.inode_hash,
                 _ => true,
             })
     }
@@ -130,8 +130,8 @@ pub(super) fn label(kinds: &BTreeSet<Kind>) -> String {
 fn word(kind: Kind) -> &'static str {
     match kind {
         Kind::Superblock => "superblock",
-        Kind::CylinderGroup => "group",
-        Kind::InodeBlock => "inodes",
+        Kind::Maps => "group",
+        Kind::Inodes => "inodes",
         Kind::Directory => "directory",
         Kind::Indirect => "indirect",
         Kind::Data => "data",

@@ -195,7 +195,7 @@ impl<'a> Stage<'a> {
         tree?;
         let mut map = vec![(g.sblockloc.0, u64::from(g.sbsize), Kind::Superblock)];
         map.push((g.byte(g.csaddr).0, u64::from(g.cssize), Kind::Summary));
-        map.extend((0..g.ncg).map(|c| (g.byte(g.cgtod(Cgx(c))).0, u64::from(g.cgsize), Kind::CylinderGroup)));
+        map.extend((0..g.ncg).map(|c| (g.byte(g.cgtod(Cgx(c))).0, u64::from(g.cgsize), Kind::Maps)));
         map.extend(requests(recorder.take()).iter().flat_map(Request::places));
         Ok(map)
     }

@@ -77,8 +77,8 @@ impl Requests {
 fn word(kind: Kind) -> &'static str {
     match kind {
         Kind::Data => "data",
-        Kind::CylinderGroup => "group",
-        Kind::InodeBlock => "inodes",
+        Kind::Maps => "group",
+        Kind::Inodes => "inodes",
         Kind::Directory => "directory",
         Kind::Indirect => "indirect",
         Kind::Summary => "summary",

@@ -35,10 +35,10 @@ pub(super) struct Scribe {
 fn rank(role: Role) -> u8 {
     match role {
         Role::Superblock | Role::Summary => 9,
-        Role::CylinderGroup => 0,
+        Role::Maps => 0,
         Role::Data | Role::Symlink | Role::ExtAttr => 1,
         Role::Indirect => 2,
-        Role::InodeBlock => 3,
+        Role::Inodes => 3,
         Role::Directory => 4,
         _ => 8,
     }

@@ -33,7 +33,7 @@ const fn row(
 
 const SYNC: &[Row] = &[
     row("inodes-counted", StepKind::InodesCounted, &[], "", "fsck does not look at an inode that has a name"),
-    row("inodes-ready", StepKind::Initialised(Role::InodeBlock), &[], "ls", "garbage is counted as inodes"),
+    row("inodes-ready", StepKind::Initialised(Role::Inodes), &[], "ls", "garbage is counted as inodes"),
     row("directory-ready", StepKind::Initialised(Role::Directory), &[], "2ls", "garbage is taken for names"),
     row("indirect-ready", StepKind::Initialised(Role::Indirect), &[], "2", "garbage is taken for pointers"),
     row("attributes-ready", StepKind::Initialised(Role::ExtAttr), &[], "2l", "garbage is taken for attributes"),
@@ -65,16 +65,10 @@ const SYNC: &[Row] = &[
     row("name-unlinked", StepKind::Removed, &[CallKind::Unlink], "2kls", "a name outlives its inode"),
     row("name-rmdir", StepKind::Removed, &[CallKind::Rmdir], "ls", "a name outlives its directory"),
     row("old-name", StepKind::Removed, &[CallKind::Rename], "2ls", "the old name outlives its link"),
-    row(
-        "blocks-truncated",
-        StepKind::Released(Role::InodeBlock),
-        &[CallKind::Truncate],
-        "2",
-        "two files own one block",
-    ),
+    row("blocks-truncated", StepKind::Released(Role::Inodes), &[CallKind::Truncate], "2", "two files own one block"),
     row(
         "blocks-unlinked",
-        StepKind::Released(Role::InodeBlock),
+        StepKind::Released(Role::Inodes),
         &[CallKind::Unlink, CallKind::Rename, CallKind::Reclaim],
         "2k",
         "a file without a name owns blocks of another one",

@@ -16,10 +16,10 @@ use ordo_rt::sync::{Notify, Receiver};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 
-use crate::device::{DiskInfo, DiskOff};
+use crate::device::DiskInfo;
 use crate::error::{Cause, DiskError, DiskOp};
 use crate::fence::Lease;
-use crate::{DiskFuture, read_len, write_len};
+use crate::{DiskFuture, DiskOff, read_len, write_len};
 use direct::Direct;
 use work::{Done, Fault, Work};
 
@@ -154,7 +154,7 @@ fn cause_of(fault: Fault, size: u64) -> Cause {
     match fault {
         Fault::Ended | Fault::System(Errno::NXIO | Errno::NODEV) => Cause::Gone { size },
         Fault::Nothing => Cause::Nothing,
-        Fault::Gone(gone) => Cause::Server(gone),
+        Fault::Lost(lost) => Cause::Lost(lost),
         Fault::System(Errno::OPNOTSUPP) => Cause::Unsupported,
         Fault::System(errno) => Cause::Io(errno.raw_os_error()),
     }

@@ -6,8 +6,7 @@ use rustix::fd::BorrowedFd;
 use rustix::fs::{FallocateFlags, fallocate, fdatasync};
 use rustix::io::{Errno, ReadWriteFlags, preadv, pwritev2};
 
-use crate::nbd::NbdGone;
-use crate::{Cause, Extent, ReadPart, WritePart};
+use crate::{Cause, Extent, Lost, ReadPart, WritePart};
 
 /// The system's limit on buffers in one call (IOV_MAX).
 pub(crate) const IOV_MAX: usize = 1024;
@@ -43,15 +42,15 @@ pub(crate) enum Work {
 pub(crate) type Done = Result<Work, Fault>;
 
 /// Why work on a file failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     System(Errno),
     /// The file ended within the range, although it was long enough when it was opened.
     Ended,
     /// No byte was written, and no error given.
     Nothing,
-    /// The server was given up.
-    Gone(NbdGone),
+    /// What does the work was given up.
+    Lost(Lost),
 }
 
 impl From<Errno> for Fault {

@@ -6,15 +6,17 @@ use std::hash::{BuildHasher, RandomState};
 use std::rc::{Rc, Weak};
 use std::time::Duration;
 
-use ordo_ondisk::mmp::{Beat, Damage, Holder, INTERVALS, Owner, Place, Released, SECTOR, utc};
+use ordo_ondisk::mmp::{Beat, Holder, INTERVALS, Owner, Place, Released, SECTOR};
 use ordo_rt::sync::Mutex;
 use ordo_rt::{Rt, Time};
 use rustix::io::Errno;
 
+use super::error::{ClaimError, Taken, TakenOver};
+use super::lease::Lease;
 use super::record::{Seen, are_apart, look, look_to_claim, put};
-use super::{Fence, Lease, Times};
+use super::times::Times;
 use crate::error::{Cause, DiskError, DiskOp};
-use crate::{Disk, DiskOff};
+use crate::{Disk, DiskOff, Lost};
 
 /// Milliseconds from beat to beat, if nobody chose.
 pub const DEFAULT_INTERVAL: u32 = 5000;
@@ -25,83 +27,6 @@ type Told = Rc<dyn Fn(DiskError)>;
 const SLOW_LOOKS: u32 = 8;
 /// Times that a claimant begins anew, because the record had changed under it.
 const ROUNDS: u32 = 4;
-
-/// Why a disk could not be claimed.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ClaimError {
-    /// Another one has it: its beats go on.
-    #[error(
-        "another writer has it: {holder}{}. Only one may write: unmount it there, or end that program; reading is \
-         possible meanwhile", beaten(*.beat)
-    )]
-    Held {
-        /// Who.
-        holder: Holder,
-        /// Its last beat, if that can be read.
-        beat: Option<Beat>,
-    },
-    /// Another one claimed it at the same time, and was the last.
-    #[error("another writer has claimed it at the same time: {0}. Only one may write; try again when that one is done")]
-    Raced(Taken),
-    /// The record cannot be read.
-    #[error(
-        "the record of its writer at byte {at} is damaged: {damage}. If no other machine uses the volume, \
-         ordo tune -o mmp=on makes the record anew (it waits first), and mmp=off removes it"
-    )]
-    Damaged {
-        /// The sector of the owner.
-        at: u64,
-        /// What is wrong.
-        damage: Damage,
-    },
-    /// There is nothing to claim: it was removed meanwhile.
-    #[error("the record of its writer is gone: the protection was switched off meanwhile; try again")]
-    Gone,
-    /// The record's sectors would be written together.
-    #[error(
-        "the disk has sectors of {0} bytes, and the volume's boot area of 8 KiB is too small for a record of its writer \
-         there; make the volume as UFS2"
-    )]
-    Sector(u32),
-    /// The disk cannot read the record, so nobody knows whether there is one. A power cut may leave such a sector.
-    #[error(
-        "the record of its writer cannot be read: {0}. If that goes on, and no other machine uses the volume, \
-         ordo tune -o mmp=on makes the record anew (it waits first), and mmp=off removes it"
-    )]
-    Unread(#[source] DiskError),
-    /// The record cannot be read or written.
-    #[error("the record of its writer: {0}")]
-    Disk(#[from] DiskError),
-}
-
-/// Who has a disk that was this writer's.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Taken {
-    /// This one.
-    By(Box<Holder>),
-    /// Somebody who has released it since.
-    Released,
-    /// The record says nothing: it is damaged, or was removed.
-    Unreadable,
-    /// This writer gave it back itself.
-    ByNobody,
-}
-
-impl fmt::Display for Taken {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Taken::By(holder) => holder.fmt(f),
-            Taken::Released => f.write_str("one that has released it since"),
-            Taken::Unreadable => f.write_str("nobody that the record names: it is damaged or was removed"),
-            Taken::ByNobody => f.write_str("nobody: this writer has released it"),
-        }
-    }
-}
-
-fn beaten(beat: Option<Beat>) -> String {
-    beat.map_or_else(String::new, |beat| format!(", beat {} at {} UTC", beat.seq, utc(beat.at)))
-}
 
 /// What a claimant waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -206,11 +131,6 @@ impl Claim {
             return Ok(claim);
         }
         Err(ClaimError::Raced(Taken::Released))
-    }
-
-    /// `disk` for this writer: what is written to it is checked against this claim.
-    pub fn fence(&self, disk: Rc<dyn Disk>) -> Fence {
-        Fence::new(disk, self.clone())
     }
 
     /// The sector of the owner, as this claim has written it.
@@ -378,7 +298,7 @@ pub async fn make_record(disk: &dyn Disk, place: Place, interval: u32) -> Result
 
 /// The error of what is not written.
 fn lost(taken: Taken) -> DiskError {
-    DiskError::new(DiskOp::Write, DiskOff(0), 0, Cause::Taken(taken))
+    DiskError::new(DiskOp::Write, DiskOff(0), 0, Cause::Lost(Lost::new(Errno::ROFS, TakenOver(taken))))
 }
 
 /// Beats as long as anybody has the claim.

@@ -5,7 +5,7 @@ use ordo_ondisk::mmp::{Beat, Damage, Owner, Place, SECTOR};
 
 use rustix::io::Errno;
 
-use super::ClaimError;
+use super::error::ClaimError;
 use crate::error::{Cause, DiskError};
 use crate::{Block, Disk, DiskOff, Kind, ReadPart, Tag, WritePart, read_len};
 

@@ -9,10 +9,10 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use super::FileOptions;
 use super::below::Inode;
 use super::holder;
 use super::lock::{Locked, lock};
+use super::options::FileOptions;
 use crate::block::SECTOR;
 use crate::error::OpenError;
 

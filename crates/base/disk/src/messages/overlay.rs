@@ -1,6 +1,6 @@
 //! A stream whose new messages stay in memory: for a look at a volume as its replay will leave it.
 
-use super::{Answered, Messages, StreamError, StreamLimits, StreamState};
+use super::stream::{Answered, Messages, StreamError, StreamLimits, StreamState};
 use bytes::Bytes;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;

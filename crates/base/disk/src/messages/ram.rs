@@ -1,6 +1,6 @@
 //! A stream in memory, which does wrong what a cluster of servers may do: for tests.
 
-use super::{Answered, Messages, StreamError, StreamLimits, StreamState};
+use super::stream::{Answered, Messages, StreamError, StreamLimits, StreamState};
 use bytes::Bytes;
 use ordo_rt::Rt;
 use std::cell::{Cell, RefCell};

@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 
-use super::NbdError;
+use super::error::NbdError;
 #[cfg(feature = "tls")]
 use super::proto::OPT_STARTTLS;
 use super::proto::{

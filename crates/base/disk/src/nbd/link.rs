@@ -14,12 +14,14 @@ use rustc_hash::FxHashMap;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::OwnedFd;
 
+use super::asked::{Asked, Breach};
+use super::clock::clock;
 use super::handshake::Export;
+use super::notice::{NbdGone, NbdListener, NbdNotice};
 use super::stream::{Stream, write_all};
-use super::table::{Asked, Breach, Phase, Table};
+use super::table::{Phase, Table};
 use super::target::Target;
 use super::wire::{Desk, Lost, Message, Replies, Send};
-use super::{NbdGone, NbdListener, NbdNotice, clock};
 use crate::ReadPart;
 use crate::engine::Engine;
 use crate::engine::work::{Done, Fault, Work};
@@ -492,7 +494,7 @@ impl Engine for Link {
                     self.shared.send_now(state, lane, message);
                 }
             }
-            Err(gone) => sender.send(Err(Fault::Gone(gone))),
+            Err(gone) => sender.send(Err(Fault::Lost(gone.into()))),
         }
         receiver
     }

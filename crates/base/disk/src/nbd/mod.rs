@@ -32,11 +32,15 @@
 //!
 //! A server does not tell who else uses an export: unlike a file, an export cannot be locked from here.
 
+mod asked;
+mod clock;
+mod error;
 mod handshake;
 mod kept;
 mod link;
 mod loopback;
 mod notice;
+mod plain;
 pub mod proto;
 mod stream;
 mod table;
@@ -49,7 +53,7 @@ mod wire;
 use std::cell::Cell;
 use std::path::Path;
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ordo_rt::Rt;
 
@@ -58,6 +62,7 @@ use crate::engine::work::Work;
 use crate::error::OpenError;
 use crate::fence::Lease;
 use crate::{Cause, Disk, DiskError, DiskFuture, DiskInfo, DiskOff, DiskOp, Extent, ReadPart, WritePart};
+pub use error::NbdError;
 use handshake::Export;
 use link::{Link, Manner, PATIENCE};
 use loopback::Loopback;
@@ -77,12 +82,6 @@ const CONNECTIONS: usize = 2;
 /// Memory for changes that the server may lose (nbd-3).
 const KEPT: u64 = 64 << 20;
 
-/// The machine's clock: a server takes its own time, on other threads, whatever the executor's clock says.
-#[expect(clippy::disallowed_methods, reason = "a server is outside of every run that could be repeated")]
-fn clock() -> Instant {
-    Instant::now()
-}
-
 /// How to use an export. What the address says as a parameter goes before.
 #[derive(Clone, Debug, Default)]
 pub struct NbdOptions {
@@ -100,57 +99,6 @@ pub struct NbdOptions {
     pub listener: NbdListener,
 }
 
-/// Why an export could not be opened.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum NbdError {
-    /// The address is not valid.
-    #[error("not an address of the form nbd://host[:port]/export or nbd+unix:///export?socket=/path")]
-    Url,
-    /// A parameter of the address is not valid.
-    #[error("the parameter {parameter} of the address: {why}")]
-    Parameter {
-        /// As it stands there.
-        parameter: String,
-        /// What it should be.
-        why: &'static str,
-    },
-    /// This client was built without encryption.
-    #[error("nbds:// asks for TLS, which this build does not have: use nbd:// through a tunnel (ssh -L, stunnel)")]
-    NoTls,
-    /// The server takes only encrypted connections.
-    #[error("the server takes only encrypted connections: use nbds:// (docs/nbd.md says which certificates it takes)")]
-    OnlyTls,
-    /// The server does not encrypt.
-    #[error("the server does not encrypt (code {code:#x}): give it a certificate, or use nbd://")]
-    ServerWithoutTls {
-        /// What it answered.
-        code: u32,
-    },
-    /// The connection could not be encrypted.
-    #[error("TLS: {0}")]
-    Tls(String),
-    /// No connection, or it broke.
-    #[error(transparent)]
-    Io(#[from] std::io::Error),
-    /// The server does not speak the protocol.
-    #[error("the server breaks the protocol: {what} is {found:#x}")]
-    Protocol {
-        /// The field.
-        what: &'static str,
-        /// Its value.
-        found: u64,
-    },
-    /// The server refuses the export.
-    #[error("the server refuses the export (code {code:#x}): {text}")]
-    Refused {
-        /// The error of the protocol.
-        code: u32,
-        /// The server's text.
-        text: String,
-    },
-}
-
 /// An export of an NBD server; clones are handles of the same connection.
 #[derive(Clone)]
 pub struct NbdDisk(Rc<Shared>);
@@ -164,7 +112,7 @@ struct Shared {
 impl NbdDisk {
     /// Connects to the export that `url` names. Blocks during the handshake.
     pub fn connect(rt: &Rt, url: &str, options: &NbdOptions) -> Result<NbdDisk, OpenError> {
-        let refused = |source| OpenError::Nbd { url: url.into(), source };
+        let refused = |why: NbdError| OpenError::Unusable { address: url.into(), source: why.into() };
         let parsed = Url::parse(url).map_err(refused)?;
         NbdDisk::shake_hands(rt, parsed, options).map_err(refused)
     }

@@ -3,6 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
+use rustix::io::Errno;
+
+use crate::Lost;
+
 /// Why the server of a disk was given up, for good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -36,6 +40,16 @@ pub enum NbdGone {
         /// As it is.
         now: u64,
     },
+}
+
+impl From<NbdGone> for Lost {
+    fn from(gone: NbdGone) -> Lost {
+        let errno = match gone {
+            NbdGone::NoAnswer { .. } | NbdGone::Claim => Errno::TIMEDOUT,
+            NbdGone::Changed { .. } => Errno::NODEV,
+        };
+        Lost::new(errno, gone)
+    }
 }
 
 /// An event of a connection.

@@ -9,10 +9,12 @@ use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
 
+use super::asked::{Asked, Breach};
+use super::clock::clock;
 use super::handshake::Export;
 use super::kept::{Kept, Piece, What, weight};
+use super::notice::NbdGone;
 use super::wire::{Message, Send};
-use super::{NbdGone, clock};
 use crate::ReadPart;
 use crate::engine::work::{Done, Fault, Work};
 use crate::fence::Lease;
@@ -36,20 +38,6 @@ pub(super) enum Phase {
     Ending,
     /// Nothing is ever answered again.
     Dead(NbdGone),
-}
-
-/// The reply breaks the protocol, or is for an epoch that is over: the lane is of no use any more.
-#[derive(Debug)]
-pub(super) struct Breach(pub(super) &'static str);
-
-/// What a reply is for.
-pub(super) enum Asked {
-    /// A read of what begins here; its buffers are lent until [`Table::answer`] or [`Table::give_back`].
-    Read(u64, Vec<ReadPart>),
-    /// Where are holes in this range?
-    Extents(u64, u64),
-    /// No data comes with the reply.
-    Plain,
 }
 
 struct Slot {
@@ -352,23 +340,23 @@ impl Table {
             self.kept.settle(mark);
         }
         if own {
-            let Some(fault) = fault else { return };
+            let Some(fault) = &fault else { return };
             // Those that wait for it learn of it now; otherwise the next one does.
-            self.own_failed = self.flushes.is_empty().then_some(fault);
+            self.own_failed = self.flushes.is_empty().then(|| fault.clone());
             for number in std::mem::take(&mut self.held) {
                 self.pending.remove(&number);
-                self.done.push((number, Err(fault)));
+                self.done.push((number, Err(fault.clone())));
             }
         } else {
             self.pending.remove(&number);
-            let fault = fault.or(self.own_failed.take());
-            self.done.push((number, fault.map_or(Ok(Work::Flush), Err)));
+            let told = fault.clone().or(self.own_failed.take());
+            self.done.push((number, told.map_or(Ok(Work::Flush), Err)));
         }
         // What it may have dropped, the next one would not know of (nbd-6).
         if let Some(fault) = fault {
             for number in std::mem::take(&mut self.flushes) {
                 self.pending.remove(&number);
-                self.done.push((number, Err(fault)));
+                self.done.push((number, Err(fault.clone())));
             }
         }
     }
@@ -482,7 +470,7 @@ impl Table {
         self.unsend();
         self.phase = Phase::Dead(gone);
         for (number, _) in std::mem::take(&mut self.pending) {
-            self.done.push((number, Err(Fault::Gone(gone))));
+            self.done.push((number, Err(Fault::Lost(gone.into()))));
         }
         self.kept.settle(u64::MAX);
     }

@@ -3,12 +3,13 @@
 use std::io::{self, Read, Write};
 use std::time::{Duration, Instant};
 
+use super::clock::clock;
+use super::error::NbdError;
 use super::handshake::{self, Export};
 use super::stream::Stream;
 #[cfg(feature = "tls")]
 use super::tls::{Encrypted, Keys};
 use super::url::Url;
-use super::{NbdError, clock};
 
 /// How long a server may let a second connection wait: one that serves only one at a time accepts it never.
 const PATIENCE_WITH_MORE: Duration = Duration::from_secs(2);

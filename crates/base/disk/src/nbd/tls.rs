@@ -14,8 +14,8 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore};
 
-use super::NbdError;
-use super::stream::Plain;
+use super::error::NbdError;
+use super::plain::Plain;
 use super::url::{Endpoint, Tls, Url};
 
 /// Bytes that are read from the socket in one go.

@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::NbdError;
+use super::error::NbdError;
 use super::proto::PORT;
 
 /// The most connections to one export.

@@ -9,6 +9,7 @@ use std::io::{self, IoSlice, Read};
 use rustc_hash::FxHashMap;
 use rustix::io::Errno;
 
+use super::asked::{Asked, Breach};
 use super::handshake::Export;
 use super::kept::{Piece, What};
 use super::proto::{
@@ -17,7 +18,6 @@ use super::proto::{
     REPLY_TYPE_OFFSET_DATA, REPLY_TYPE_OFFSET_HOLE, REQUEST_MAGIC, SIMPLE_REPLY_MAGIC, STATE_HOLE, STATE_ZERO,
     STRUCTURED_REPLY_MAGIC,
 };
-use super::table::{Asked, Breach};
 use crate::engine::work::{Fault, Work};
 use crate::{Extent, Image, ReadPart, read_len, write_len};
 

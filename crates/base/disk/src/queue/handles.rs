@@ -7,8 +7,7 @@ use std::task::{Context, Poll};
 
 use ordo_rt::sync::Receiver;
 
-use super::ledger::{Stage, WriteState};
-use super::{Id, Inner, first_block};
+use super::ledger::{Id, Stage, WriteState};
 use crate::{Block, DiskError, DiskFuture, ReadPart};
 
 /// The result of a read, a flush or a discard. The request runs to its end whether or not this is awaited.
@@ -53,17 +52,23 @@ impl<T: Unpin> Future for Answer<T> {
     }
 }
 
+/// The queue, as a write in flight knows it.
+pub(super) trait Demand {
+    /// Somebody waits until the completion with this number is durable: a flush begins if none covers it.
+    fn demand_flush(&self, number: u64);
+}
+
 /// A write in flight. Dropping it does not stop the write.
 #[derive(Clone)]
 pub struct Written {
-    queue: Rc<Inner>,
+    queue: Rc<dyn Demand>,
     pub(super) state: Rc<WriteState>,
     /// Its number in the queue; 0 if it never got there.
     pub(super) id: Id,
 }
 
 impl Written {
-    pub(super) fn new(queue: Rc<Inner>, state: Rc<WriteState>, id: Id) -> Written {
+    pub(super) fn new(queue: Rc<dyn Demand>, state: Rc<WriteState>, id: Id) -> Written {
         Written { queue, state, id }
     }
 
@@ -163,4 +168,9 @@ impl Future for Durable<'_> {
         state.wake_on_change(cx.waker());
         Poll::Pending
     }
+}
+
+pub(super) fn first_block(parts: Vec<ReadPart>) -> Block {
+    // OK to expect: a disk returns the parts that it was given, and there was one.
+    parts.into_iter().next().expect("the disk kept the buffer").block
 }

@@ -12,6 +12,9 @@ use ordo_rt::sync::Sender;
 
 use crate::DiskError;
 
+/// Numbers requests in the order in which they were issued.
+pub(super) type Id = u64;
+
 /// How far a write has got.
 #[derive(Clone, Debug)]
 pub(super) enum Stage {

@@ -26,6 +26,7 @@ mod ledger;
 mod order;
 mod overlap;
 mod state;
+mod stats;
 mod waiting;
 
 use std::cell::{Cell, RefCell};
@@ -33,20 +34,18 @@ use std::future::Future;
 use std::pin::{Pin, pin};
 use std::rc::{Rc, Weak};
 use std::task::{Context, Poll, Waker};
-use std::time::Duration;
 
 use ordo_rt::sync::{Notify, oneshot};
 use ordo_rt::{Rt, Time};
 
 use crate::{Block, Cause, Disk, DiskError, DiskFuture, DiskInfo, DiskOff, DiskOp, Image, ReadPart, Tag};
 pub use handles::{Answer, Completed, Durable, Written, all_durable};
+use handles::{Demand, first_block};
 use ledger::{Join, Stage, WriteState};
 pub use order::{Flag, Meaning, Order};
 use state::{Command, Job, Sent, State};
+pub use stats::Stats;
 pub use waiting::Scheduler;
-
-/// Numbers requests in the order in which they were issued.
-type Id = u64;
 
 /// How a queue treats its disk.
 #[derive(Clone, Debug, Default)]
@@ -63,60 +62,6 @@ pub struct QueueOptions {
     /// Only requests with the same [`Tag::cause`] are merged, as a system does that gathers clusters of files above its
     /// queue.
     pub within_call: bool,
-}
-
-/// Counters of a queue since it was made.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stats {
-    /// Reads requested.
-    pub reads: u64,
-    /// Writes requested.
-    pub writes: u64,
-    /// Reads and writes that were sent to the disk as part of another one.
-    pub merged: u64,
-    /// Reads, writes and discards that the disk has answered, a merged request counted once.
-    pub transfers: u64,
-    /// From issue to answer, the sum over all requests. Zero on a disk that answers at once.
-    pub response: Duration,
-    /// From sending a transfer to the disk to its answer, the sum over all transfers. Zero on a disk that answers at
-    /// once.
-    pub service: Duration,
-    /// Flushes of the disk.
-    pub flushes: u64,
-    /// Discards requested.
-    pub discards: u64,
-    /// Bytes read from the disk.
-    pub bytes_read: u64,
-    /// Bytes written to the disk.
-    pub bytes_written: u64,
-    /// Requests that failed.
-    pub errors: u64,
-    /// Requests that are not finished now.
-    pub depth: usize,
-    /// The most requests that were ever unfinished at a time.
-    pub depth_max: usize,
-}
-
-impl Stats {
-    /// The counts since `before`; `depth` and `depth_max` as they are now.
-    #[must_use]
-    pub fn since(&self, before: &Stats) -> Stats {
-        Stats {
-            reads: self.reads - before.reads,
-            writes: self.writes - before.writes,
-            merged: self.merged - before.merged,
-            transfers: self.transfers - before.transfers,
-            response: self.response - before.response,
-            service: self.service - before.service,
-            flushes: self.flushes - before.flushes,
-            discards: self.discards - before.discards,
-            bytes_read: self.bytes_read - before.bytes_read,
-            bytes_written: self.bytes_written - before.bytes_written,
-            errors: self.errors - before.errors,
-            depth: self.depth,
-            depth_max: self.depth_max,
-        }
-    }
 }
 
 /// The queue of one disk; clones are handles of the same queue.
@@ -278,6 +223,14 @@ impl Drop for Inner {
     }
 }
 
+impl Demand for Inner {
+    fn demand_flush(&self, number: u64) {
+        if self.state.borrow_mut().ledger.demand(number) {
+            self.pump.notify_one();
+        }
+    }
+}
+
 impl Inner {
     /// The short way: a disk that answers at once, and no conflicting request in flight.
     fn read_at_once(&self, at: DiskOff, len: usize, tag: Tag) -> Option<Answer<Block>> {
@@ -394,12 +347,6 @@ impl Inner {
         }
     }
 
-    fn demand_flush(&self, number: u64) {
-        if self.state.borrow_mut().ledger.demand(number) {
-            self.pump.notify_one();
-        }
-    }
-
     fn start_flush(self: &Rc<Self>) {
         while self.state.borrow_mut().begin_flush() {
             self.state.borrow_mut().stats.flushes += 1;
@@ -422,11 +369,6 @@ impl Inner {
         self.state.borrow_mut().end_flush(&outcome);
         self.dispatch();
     }
-}
-
-fn first_block(parts: Vec<ReadPart>) -> Block {
-    // OK to expect: a disk returns the parts that it was given, and there was one.
-    parts.into_iter().next().expect("the disk kept the buffer").block
 }
 
 /// A request at the disk.

@@ -13,7 +13,8 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
-use super::{Id, Written};
+use super::handles::Written;
+use super::ledger::Id;
 use crate::DiskError;
 
 /// Which writes a write must follow, and which must follow it; by default only those that share its bytes (queue-1).

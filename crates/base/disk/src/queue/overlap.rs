@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use super::Id;
+use super::ledger::Id;
 
 /// The ranges of the requests that are not finished, except those that a younger one stands for.
 #[derive(Default)]

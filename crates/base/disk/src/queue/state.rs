@@ -7,11 +7,12 @@ use ordo_rt::Time;
 use ordo_rt::sync::Sender;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::ledger::{Ledger, Stage, WriteState};
+use super::handles::Written;
+use super::ledger::{Id, Ledger, Stage, WriteState};
 use super::order::{Edges, Flag, Freed, Gates, Meaning, Node, Order};
 use super::overlap::Overlap;
+use super::stats::Stats;
 use super::waiting::{Entry, Pick, Positioning, Scheduler, Waiting};
-use super::{Id, Stats, Written};
 use crate::{Block, Cause, DiskError, DiskOff, DiskOp, Image, ReadPart, Tag, WritePart};
 
 /// The most buffers that one merged request may carry: well below the system's limit of 1024 (IOV_MAX).

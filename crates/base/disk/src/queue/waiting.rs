@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use ordo_rt::Time;
 
-use super::Id;
+use super::ledger::Id;
 
 /// The order in which waiting requests go to the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]

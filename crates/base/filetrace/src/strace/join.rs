@@ -1,6 +1,6 @@
 //! From lines to whole calls, with times that begin at 0.
 
-use super::StraceError;
+use super::left::StraceError;
 use super::line::{Line, Stamp, What, line};
 use super::text::{Descriptor, arguments, descriptor, number};
 use std::borrow::Cow;

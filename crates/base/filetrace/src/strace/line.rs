@@ -1,6 +1,6 @@
 //! A line: who, when, and a call or a part of it.
 
-use super::StraceError;
+use super::left::StraceError;
 
 /// A line, without what says nothing about a process.
 #[derive(Debug, Clone, PartialEq, Eq)]

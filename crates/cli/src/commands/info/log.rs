@@ -1,7 +1,7 @@
 //! What is said of a log-structured volume.
 
 use super::mmp::MmpInfo;
-use super::{Part, bytes, name_of};
+use super::part::{Part, bytes, missing_line, name_of};
 use crate::text;
 use ordo_ondisk::lfs::{Geometry, Superblock};
 use ordofs::lfs::Counters;
@@ -75,7 +75,7 @@ pub(super) struct LogInfo {
     #[serde(flatten)]
     facts: LogFacts,
     /// Bytes of the volume that the image lacks at its end.
-    #[serde(skip_serializing_if = "super::is_zero")]
+    #[serde(skip_serializing_if = "super::part::is_zero")]
     pub(super) missing: u64,
     /// Fragments.
     free_frags: i64,
@@ -135,7 +135,7 @@ impl LogInfo {
             ("image", self.image.clone()),
             ("type", format!("lfs, version {}{width}, {}-endian", of.version, of.endian)),
             ("size", bytes(of.size)),
-            ("missing", if self.missing == 0 { String::new() } else { super::missing_line(self.missing) }),
+            ("missing", if self.missing == 0 { String::new() } else { missing_line(self.missing) }),
             ("blocks", format!("{} bytes, fragments of {}", of.block_size, of.frag_size)),
             ("segments", format!("{} of {}", of.segments, bytes(of.segment_size.into()))),
             (

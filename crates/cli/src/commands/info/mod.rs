@@ -7,6 +7,7 @@ mod active;
 mod in_use;
 mod log;
 mod mmp;
+mod part;
 mod segments;
 
 pub(crate) use active::ActiveInfo;
@@ -17,16 +18,17 @@ use crate::commands::snapshot::SnapshotJson;
 use crate::image::{self, Forensic, ImageArg};
 use crate::listing::json_text;
 use crate::out::{Outcome, Status, print};
-use crate::{size, text};
+use crate::text;
 use in_use::InUse;
 use log::LogInfo;
 use mmp::MmpInfo;
 use ordo_ondisk::superblock::LogAt;
 use ordo_ondisk::superblock::search::{self, Copy};
-use ordo_ondisk::{Endian, Format, Superblock};
+use ordo_ondisk::{Format, Superblock};
 use ordofs::disk::FileOptions;
 use ordofs::rt::Rt;
 use ordofs::{Found, ImageSpec, Located, active_at_rest, default_scheme, locate_damaged, partitions};
+use part::{Part, bytes, missing_line, name_of};
 use serde::Serialize;
 use std::path::Path;
 
@@ -49,49 +51,6 @@ pub(crate) struct Args {
     json: bool,
     #[command(flatten)]
     _forensic: Forensic,
-}
-
-/// A partition of the image.
-#[derive(Debug, Serialize)]
-struct Part {
-    name: String,
-    start: u64,
-    size: u64,
-    kind: String,
-    #[serde(skip_serializing_if = "String::is_empty")]
-    label: String,
-}
-
-impl Part {
-    fn line(&self) -> (&'static str, String) {
-        let label = if self.label.is_empty() { String::new() } else { format!(" {:?}", self.label) };
-        let (start, size) = (self.start, bytes(self.size));
-        ("partition", format!("@{}{label}: {} at byte {start}, {size}", self.name, self.kind))
-    }
-}
-
-/// A number of bytes, for people.
-fn bytes(bytes: u64) -> String {
-    match bytes < 1024 {
-        true => format!("{bytes} bytes"),
-        false => format!("{bytes} bytes ({})", size::human(bytes)),
-    }
-}
-
-/// What an image lacks that ends before its volume does.
-fn missing_line(missing: u64) -> String {
-    format!("the last {} of the volume: the image ends before them; ordo recover copies what is there", bytes(missing))
-}
-
-fn is_zero(number: &u64) -> bool {
-    *number == 0
-}
-
-fn name_of(endian: Endian) -> &'static str {
-    match endian {
-        Endian::Little => "little",
-        Endian::Big => "big",
-    }
 }
 
 /// The log of the scheme that kept one on this volume last.
@@ -175,7 +134,7 @@ pub(crate) struct Info {
     frag_size: u32,
     size: u64,
     /// Bytes of the volume that the image lacks at its end.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "part::is_zero")]
     missing: u64,
     groups: u32,
     inodes: u64,

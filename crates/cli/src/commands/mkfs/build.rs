@@ -9,6 +9,7 @@
 //! B3. The volume is filled under `async`, the scheme that waits for nothing. A crash before the unmount may leave
 //!     anything: the image is then made again by another run.
 
+use super::args::{Args, is_url};
 use super::clock::Clock;
 use super::fill::Filler;
 use super::held::{ask, carried, refused, wipe};
@@ -17,7 +18,7 @@ use super::planned::{self, Tree};
 use super::shape::New;
 use super::site::{Left, Site};
 use super::sizing::{self, Need, Room};
-use super::{Args, is_url, walk};
+use super::walk;
 use crate::image::{self, Opened};
 use crate::interrupt::{self, Interrupted};
 use crate::out::{Status, say, usage};
@@ -28,39 +29,11 @@ use ordo_vfs::{Refusal, Stamp};
 use ordofs::disk::{Disk, FileOptions, Withheld};
 use ordofs::rt::Rt;
 use ordofs::{ImageSpec, MountOptions};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::rc::Rc;
 
 /// How often a volume that sizes itself is made larger, before something else must be wrong.
 const TRIES: u32 = 12;
-
-/// What a volume is filled with.
-#[derive(Debug, clap::Args)]
-pub(super) struct Source {
-    /// Fill the volume with the contents of a directory or a tar archive (- for standard input; .gz too)
-    #[arg(short = 'd', long, value_name = "DIR|TAR|-")]
-    pub(super) tree: Option<PathBuf>,
-    /// An mtree manifest: owners, modes, times, flags, and files that the tree lacks (with -d)
-    #[arg(short = 'F', long, value_name = "FILE", requires = "tree")]
-    manifest: Option<PathBuf>,
-    /// Find names of users and groups, of a manifest or an archive, in DIR/passwd and DIR/group [default: /etc]
-    #[arg(long, value_name = "DIR", requires = "tree")]
-    user_db: Option<PathBuf>,
-    /// Give all files of the tree to this owner and group, as numbers (with -d)
-    #[arg(long, value_name = "UID:GID", value_parser = owner, requires = "tree")]
-    owner: Option<(u32, u32)>,
-    /// Space that stays free for users in the new volume (with -d)
-    #[arg(long, value_name = "SPACE", value_parser = size::parse, requires = "tree")]
-    free: Option<u64>,
-    /// Inodes that stay free in the new volume (with -d)
-    #[arg(long, value_name = "N", requires = "tree")]
-    free_inodes: Option<u64>,
-}
-
-fn owner(text: &str) -> Result<(u32, u32), String> {
-    let numbers = text.split_once(':').and_then(|(uid, gid)| Some((uid.parse().ok()?, gid.parse().ok()?)));
-    numbers.ok_or_else(|| format!("{text:?} is no owner; write 0:0, the numbers of a user and a group"))
-}
 
 /// Makes the volume and fills it.
 ///

@@ -13,37 +13,24 @@
 //!     the manifest.
 
 mod parse;
+mod said;
 pub(super) mod users;
 mod vis;
 
-use super::planned::{Content, Id, Tree};
-use super::walk::{self, Key};
+use super::planned::{Content, Id, Key, Tree};
+use super::walk;
 use crate::acl;
 use crate::archive::Meta;
 use crate::text;
 use anyhow::{Context, anyhow, bail};
 use ordo_ondisk::acl::Acl;
 use ordo_vfs::{Kind, Stamp};
+use said::Said;
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use users::Users;
-
-/// What a line says about a file.
-#[derive(Debug, Clone, Default)]
-struct Said {
-    kind: Option<Kind>,
-    mode: Option<u16>,
-    uid: Option<u32>,
-    gid: Option<u32>,
-    time: Option<Stamp>,
-    flags: Option<u32>,
-    rdev: Option<u64>,
-    link: Option<Vec<u8>>,
-    contents: Option<PathBuf>,
-    optional: bool,
-}
 
 /// Applies the manifest in a file to `tree`, which was read from `top`. `now` is the time of what the tree lacks and
 /// the manifest gives no time. Returns a line about files from outside the tree, if it takes some (M5).

@@ -3,6 +3,7 @@
 //! `shape` makes a new volume of the arguments; `held` finds what its place holds already. `build` fills it with a
 //! [`planned`] tree: `walk` reads one from a directory, `planned` from a tar archive, and `manifest` changes it.
 
+mod args;
 mod build;
 mod clock;
 mod fill;
@@ -14,167 +15,19 @@ mod site;
 mod sizing;
 mod walk;
 
-use crate::image::{self, ImageArg};
+use crate::image;
 use crate::out::{Outcome, Status, usage};
-use crate::size;
 use anyhow::{anyhow, bail};
+pub(crate) use args::Args;
+use args::is_url;
 use clock::Clock;
 use held::{ask, carried, refused, used_by, wipe};
 pub(crate) use manifest::read as read_manifest;
 use ordofs::disk::fence::DEFAULT_INTERVAL;
 use ordofs::disk::{Existing, FileOptions};
 use ordofs::rt::Rt;
-use ordofs::{Acls, ImageSpec, JournalChange, MmpChange, Tuning};
+use ordofs::{ImageSpec, JournalChange, MmpChange, Tuning};
 use shape::New;
-
-/// Makes a volume
-///
-/// With --size, IMAGE is a file, which is created. Without it, IMAGE is a device, a partition, or a file that has its
-/// size already.
-///
-/// It refuses a disk that is in use, or that holds a volume, another file system, swap, an encrypted volume, a RAID or
-/// LVM member, partitions or an image of another format, and says what it found. With --size it also refuses a file
-/// that holds anything but zeroes. --force overwrites these, and wipes their signatures. A volume that is mounted with
-/// ordo is never overwritten.
-///
-/// FreeBSD and NetBSD give the same bits different meanings: NetBSD takes the flag of FreeBSD's check hashes for that
-/// of quotas, and does not mount the volume read-write. --for netbsd makes a volume that NetBSD writes and its fsck
-/// finds clean: without check hashes and .snap, and with nothing where NetBSD keeps its log and quotas. Files on it get
-/// no extended attributes, and schemes that keep a log (suj, wafs, journal-file, block-journal) cannot mount it.
-///
-/// With -d the volume is filled with a directory or a tar archive, without root. Without --size a new file gets the
-/// size that the contents need. Extended attributes (user, trusted, security) and, with -o acls=posix, access control
-/// lists are kept; what the volume has no place for is counted, and the exit status is 3. A label of SELinux belongs to
-/// the host, and is not taken. -F names an mtree manifest, as makefs reads it: what it says of owners, modes, times
-/// and flags replaces what the tree has, what it names and the tree lacks is made, and the rest of the tree is taken as
-/// it is. With SOURCE_DATE_EPOCH in the environment no time in the image is later, and the same tree gives the same
-/// bytes; without -d an empty volume has the same bytes, too. An image that could not be completed is removed. An old
-/// volume in a file (--force) is replaced when the new one is complete; where that is impossible, as on a device, it is
-/// gone from the beginning, and there is no volume until the new one is complete.
-///
-/// --type lfs makes NetBSD's log-structured file system. The log is its order: it takes no scheme, needs no check after
-/// a crash, and files on it get no extended attributes. Version 1 has segments of a power of two, and writes sectors of
-/// 512 bytes.
-#[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Examples:\n  ordo mkfs --size 1G disk.img\n  ordo mkfs --type ufs1 --endian big --block-size 8k \
-    --frag-size 1k --size 100M old.img\n  ordo mkfs --size 10G --log-size 128M logged.img\n  \
-    ordo mkfs --for netbsd --size 1G shared.img\n  \
-    ordo mkfs --type lfs --segment-size 512k --size 1G log.img\n  \
-    ordo mkfs -d tree/ -F tree.mtree root.img\n  xz -d < base.txz | ordo mkfs -d - --free 1G base.img\n  \
-    ordo mkfs --label home /dev/sdb2\n  ordo mkfs disk.img@p2"
-)]
-pub(crate) struct Args {
-    #[command(flatten)]
-    image: ImageArg,
-    #[command(flatten)]
-    source: build::Source,
-    /// The format
-    #[arg(long = "type", short = 't', value_enum, default_value = "ufs2", value_name = "TYPE")]
-    kind: Kind,
-    /// Bytes of the volume; the file is made with this size
-    #[arg(long, short, value_parser = size::parse)]
-    size: Option<u64>,
-    /// Bytes of a block: 4k to 64k [default: 32k]; lfs: 512 to 64k [default: 8k]
-    #[arg(long, short, value_parser = size::parse_u32)]
-    block_size: Option<u32>,
-    /// Bytes of a fragment: a block or a half, quarter or eighth of one [default: an eighth]; lfs: up to 8k
-    /// [default: 1k]
-    #[arg(long, short, value_parser = size::parse_u32)]
-    frag_size: Option<u32>,
-    /// Bytes of the volume for each inode [default: two fragments]
-    #[arg(long, short, value_parser = size::parse_u32, value_name = "BYTES")]
-    inode_density: Option<u32>,
-    /// Byte order
-    #[arg(long, value_enum, default_value = "little")]
-    endian: Order,
-    /// The other system that will write to the volume [default: freebsd; of an lfs netbsd]
-    #[arg(long = "for", value_enum, value_name = "SYSTEM")]
-    system: Option<For>,
-    /// Name of the volume, at most 31 bytes
-    #[arg(long, short = 'L')]
-    label: Option<String>,
-    /// acls=posix or acls=off: access control lists apply to the files (ufs2; ordo tune -o acls=) [default: off]
-    #[arg(short = 'o', long = "options", value_name = "OPTION", value_parser = acls)]
-    options: Vec<Acls>,
-    /// Maximum number of blocks in one transfer
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    maxcontig: Option<u32>,
-    /// Milliseconds between two blocks on the disk (ufs1)
-    #[arg(long, value_name = "MS")]
-    rotdelay: Option<u32>,
-    /// Percent of the space that is kept free [default: 8; lfs 10]
-    #[arg(long, short, value_name = "PERCENT")]
-    minfree: Option<u32>,
-    /// Bytes of a segment (lfs) [default: 1M, less on a small volume]
-    #[arg(long, value_parser = size::parse_u32, value_name = "SIZE")]
-    segment_size: Option<u32>,
-    /// Segments that are not counted as space, so that cleaning stays cheap (lfs) [default: a tenth, at least 20]
-    #[arg(long, value_name = "N")]
-    min_free_segments: Option<u32>,
-    /// Segments that only the cleaner may fill (lfs) [default: half of those and one, at least 15]
-    #[arg(long, value_name = "N")]
-    reserve_segments: Option<u32>,
-    /// Form of the log (lfs): 1, of 4.4BSD and early NetBSD; 2, of NetBSD; 64, with 64-bit addresses [default: 2]
-    #[arg(long, value_enum, value_name = "N", hide_possible_values = true)]
-    lfs_version: Option<Form>,
-    /// Also make a log of this many bytes in the volume, for wafs, journal-file and block-journal (ordo tune -o log=)
-    #[arg(long, value_parser = size::parse, value_name = "SIZE")]
-    log_size: Option<u64>,
-    /// Also make the record of its one writer, as ordo tune -o mmp=on does: for network block devices and shared disks
-    #[arg(long)]
-    mmp: bool,
-    /// Overwrite whatever the disk holds, and wipe its signatures
-    #[arg(long)]
-    force: bool,
-    /// Print nothing
-    #[arg(long, short)]
-    quiet: bool,
-    /// Show the new volume as one JSON document, as info does
-    #[arg(long)]
-    json: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Kind {
-    Ufs1,
-    Ufs2,
-    /// BSD's log-structured file system
-    Lfs,
-}
-
-#[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum Form {
-    #[value(name = "1")]
-    One,
-    #[value(name = "2")]
-    Two,
-    #[value(name = "64")]
-    Wide,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum For {
-    #[value(name = "freebsd")]
-    FreeBsd,
-    #[value(name = "netbsd")]
-    NetBsd,
-}
-
-/// The option of access control lists. NFSv4's are for FreeBSD alone, which turns them on by itself.
-fn acls(text: &str) -> Result<Acls, String> {
-    match text {
-        "acls=posix" => Ok(Acls::Posix),
-        "acls=off" => Ok(Acls::Off),
-        _ => Err("a new volume has acls=posix or acls=off; others are for ordo tune".into()),
-    }
-}
-
-#[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum Order {
-    Little,
-    Big,
-}
 
 /// Makes the volume and prints its properties.
 pub(crate) fn run(args: &Args) -> Outcome {
@@ -268,8 +121,4 @@ impl Args {
             false => super::info::show(&self.image.image, self.image.start, self.json),
         }
     }
-}
-
-fn is_url(spec: &ImageSpec) -> bool {
-    ordofs::disk::NbdDisk::is_url(&spec.path)
 }

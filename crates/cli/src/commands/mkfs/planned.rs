@@ -6,7 +6,6 @@
 //!     archive cannot put a file where its name does not say.
 
 use super::manifest::users::Users;
-use super::walk::Key;
 use crate::archive::{self, Entry, Extent, Meta, Reader};
 use crate::{interrupt, text};
 use anyhow::{Context, bail};
@@ -15,6 +14,9 @@ use rustix::fd::OwnedFd;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
+
+/// A file of the host: its device and its number.
+pub(super) type Key = (u64, u64);
 
 /// Bytes of a path. No call of Linux takes more than 4,096.
 const LONGEST_PATH: usize = 1 << 14;

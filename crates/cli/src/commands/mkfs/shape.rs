@@ -1,7 +1,7 @@
 //! A new volume of the arguments.
 
+use super::args::{Args, For, Form, Kind, Order};
 use super::clock::Clock;
-use super::{Args, For, Form, Kind, Order};
 use crate::out::usage;
 use ordo_ondisk::lfs::newfs::initial;
 use ordo_ondisk::lfs::{NewfsOptions, Version};

@@ -7,7 +7,7 @@
 //!     part of the tree may swap names while it is read: a directory for a link to a secret, a file for a pipe.
 //! W3. The walk keeps its own stack: a tree may be deeper than the program's stack.
 
-use super::planned::{Content, Id, Tree};
+use super::planned::{Content, Id, Key, Tree};
 use crate::archive::extended::{SELINUX, is_kept};
 use crate::archive::{Extent, Meta};
 use crate::{acl, interrupt, text};
@@ -22,9 +22,6 @@ use std::path::Path;
 
 /// The longest path of one call, below the system's 4096.
 const PIECE: usize = 2048;
-
-/// A file of the host: its device and its number.
-pub(super) type Key = (u64, u64);
 
 /// The tree below `dir`; `image` is left out, if it lies there.
 ///

@@ -9,8 +9,9 @@ mod nbd;
 mod nfs;
 #[cfg(not(feature = "nfs"))]
 mod no_nfs;
+mod ready;
 
-use crate::out::{Outcome, print};
+use crate::out::Outcome;
 #[cfg(not(feature = "nfs"))]
 use no_nfs as nfs;
 
@@ -40,9 +41,4 @@ pub(crate) fn run(args: &Args) -> Outcome {
         Protocol::Nbd(args) => nbd::run(args),
         Protocol::Nfs(args) => nfs::run(args),
     }
-}
-
-/// Says that the server can be used from now on, and where: for people, and for scripts that wait for this line.
-fn ready(address: &str) -> anyhow::Result<()> {
-    print(|out| out.line(format!("ready {address}")))
 }

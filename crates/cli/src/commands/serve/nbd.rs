@@ -2,7 +2,7 @@
 
 use super::ending::Ending;
 use super::mounting::{wanted, while_mounted};
-use super::ready;
+use super::ready::ready;
 use crate::image::{self, Start};
 use crate::messages::Messages;
 use crate::out::{Outcome, Status, usage};

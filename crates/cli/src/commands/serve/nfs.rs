@@ -3,7 +3,7 @@
 use super::ending::Ending;
 use super::key;
 use super::mounting::{wanted, while_mounted};
-use super::ready;
+use super::ready::ready;
 use crate::image::ImageArg;
 use crate::messages::Messages;
 use crate::out::{Outcome, print};

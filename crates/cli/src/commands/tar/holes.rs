@@ -3,7 +3,6 @@
 //! The map is text and fills whole blocks: the number of ranges, then the offset and the length of each, one number a
 //! line. If a file ends with a hole, its last range is empty and lies at its end.
 
-use super::pack::Records;
 use crate::place::last_name;
 use crate::stored;
 use ordofs::Fs;
@@ -12,6 +11,9 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 const BLOCK: usize = 512;
+
+/// Records before a header.
+pub(super) type Records = Vec<(String, Vec<u8>)>;
 
 /// What a file stores.
 pub(super) struct Sparse {

@@ -5,7 +5,7 @@
 //!     is written. Two archives of one tree are equal.
 //! K3. What an archive has no form for is counted, and said in a line at the end.
 
-use super::holes::{self, Sparse};
+use super::holes::{self, Records, Sparse};
 use crate::acl;
 use crate::archive::extended::{SELINUX, encoded, is_kept};
 use crate::image::Opened;
@@ -73,9 +73,6 @@ struct Packer<'a> {
     /// Attributes that are left out (K3).
     lost: u64,
 }
-
-/// Records before a header.
-pub(super) type Records = Vec<(String, Vec<u8>)>;
 
 impl Packer<'_> {
     fn file(&mut self, name: &[u8], file: &Held<Fs>) -> anyhow::Result<()> {

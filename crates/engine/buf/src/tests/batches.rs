@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::Batch;
-use ordo_disk::Kind as Role;
+use ordo_disk::{Block, Kind as Role};
 use ordo_vfs::{Error, Result};
 
 /// Gives places late, and its batches hold these numbers of the wanted bufs at these bytes.
@@ -154,6 +154,34 @@ fn a_buf_is_durable_when_the_batches_before_its_own_are() {
     });
     ram.power_cut();
     assert_eq!((on_disk(&ram, 65536), on_disk(&ram, 2 * 65536)), (7, 7));
+}
+
+/// batch-6, batch-7: a batch without bufs is no exception.
+#[test]
+fn a_buf_is_durable_when_the_layouts_own_batches_before_it_are_and_not_if_one_fails() {
+    let own = Batch { at: DiskOff(9 * 65536), len: 4096, kind: Role::Data, bufs: Vec::new() };
+    let rt = Rt::virtual_time(1);
+    let ram = RamDisk::new(1 << 20).volatile(true);
+    let disk = Laggard { ram: ram.clone(), rt: rt.clone(), first: Cell::new(true) };
+    let (cache, _home) = apart(&rt, Rc::new(disk), 1 << 20);
+    rt.block_on(async {
+        cache.send_own(&own, Block::copy_of(&[5; 4096]));
+        rt.sleep(Duration::from_millis(1)).await;
+        let buf = dirty(&cache, 0).await;
+        cache.write(&buf).await.expect("the disk is well");
+    });
+    ram.power_cut();
+    assert_eq!((on_disk(&ram, 9 * 65536), on_disk(&ram, 65536)), (5, 7));
+
+    let disk = Faulty::new(Rc::new(RamDisk::new(1 << 20)), FaultPlan::new(1).with(Fault::error(DiskOp::Write, 1)));
+    let (cache, _home) = apart(&rt, Rc::new(disk), 1 << 20);
+    rt.block_on(async {
+        cache.send_own(&own, Block::copy_of(&[5; 4096]));
+        rt.sleep(Duration::from_millis(1)).await;
+        assert!(cache.health().sound().is_err(), "the log has a gap");
+        let later = dirty(&cache, 1).await;
+        assert!(cache.write(&later).await.is_err(), "it is behind the gap");
+    });
 }
 
 /// batch-7: all of it is contents, for which a failed write does not make the volume read-only.

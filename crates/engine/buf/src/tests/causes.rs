@@ -49,7 +49,7 @@ impl Bench {
     }
 
     async fn inode_block(&self, n: i64) -> BufRef {
-        let want = Want { key: Key::Device(FragNo(n as u64)), role: Kind::InodeBlock, ..data(n) };
+        let want = Want { key: Key::Device(FragNo(n as u64)), role: Kind::Inodes, ..data(n) };
         self.cache.read(want).await.expect("the disk is well")
     }
 

@@ -5,12 +5,7 @@ use crate::CallKind;
 
 /// A dinode by itself, at a place of its own.
 fn dinode(ino: u32) -> Want {
-    Want {
-        key: Key::Inode(Ino(ino)),
-        role: Kind::InodeBlock,
-        addr: DiskOff((1 << 19) + u64::from(ino) * 512),
-        len: 512,
-    }
+    Want { key: Key::Inode(Ino(ino)), role: Kind::Inodes, addr: DiskOff((1 << 19) + u64::from(ino) * 512), len: 512 }
 }
 
 /// An indirect block of a file.

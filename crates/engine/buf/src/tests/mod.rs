@@ -185,10 +185,9 @@ fn a_failed_write_leaves_the_buf_dirty_and_a_later_one_succeeds() {
 
 #[test]
 fn a_failed_write_of_metadata_or_a_failed_flush_turns_the_volume_read_only() {
-    for (op, key, role) in [
-        (DiskOp::Write, Key::Device(FragNo(1)), Kind::InodeBlock),
-        (DiskOp::Flush, Key::File(Ino(5), Lbn(1)), Kind::Data),
-    ] {
+    for (op, key, role) in
+        [(DiskOp::Write, Key::Device(FragNo(1)), Kind::Inodes), (DiskOp::Flush, Key::File(Ino(5), Lbn(1)), Kind::Data)]
+    {
         let b = bench(calm(), FaultPlan::new(1).with(Fault::error(op, 1)));
         b.rt.block_on(async {
             let buf = b.cache.read(Want { key, role, ..data(1) }).await.expect("reads are well");

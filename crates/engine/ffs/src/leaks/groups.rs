@@ -22,7 +22,7 @@ impl Ffs {
         while next < self.g.ncg || !reads.is_empty() {
             while next < self.g.ncg && reads.len() < READS {
                 let (addr, len) = self.group_place(self.g.cgtod(Cgx(next)));
-                reads.push_back((Cgx(next), self.cache.queue().read(addr, len, Tag::of(Role::CylinderGroup))));
+                reads.push_back((Cgx(next), self.cache.queue().read(addr, len, Tag::of(Role::Maps))));
                 next += 1;
             }
             let Some((c, read)) = reads.pop_front() else { return };

@@ -153,7 +153,7 @@ impl Ffs {
     async fn read_inode_blocks(&self, c: Cgx, blocks: Range<u32>) -> Result<ordo_disk::Block> {
         let at = DiskOff(self.g.byte(self.g.cgimin(c).plus(blocks.start * self.g.frag)).0);
         let len = (blocks.end - blocks.start) as usize * self.g.bsize as usize;
-        self.cache.queue().read(at, len, Tag::of(Role::InodeBlock)).await.map_err(Error::io)
+        self.cache.queue().read(at, len, Tag::of(Role::Inodes)).await.map_err(Error::io)
     }
 
     fn decode_used(&self, c: Cgx, used: &[u8], block: u32, bytes: &[u8], piece: &mut Piece) -> Result<()> {

@@ -35,7 +35,7 @@ impl Plain {
 
     fn look(&self, cache: &Cache, step: &Step<'_>) {
         let Some(g) = self.g.get() else { return };
-        if let Step::BlockReady { role: Role::InodeBlock, block: told, .. } | Step::InodesReady { cg: told } = step {
+        if let Step::BlockReady { role: Role::Inodes, block: told, .. } | Step::InodesReady { cg: told } = step {
             self.inodes_told.borrow_mut().push(told.key());
             return;
         }

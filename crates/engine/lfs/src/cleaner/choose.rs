@@ -1,30 +1,9 @@
 //! Which segments are cleaned.
 
 use crate::log::Log;
+use crate::options::Policy;
 use ordo_ondisk::lfs::ifile::SegFlags;
 use ordo_ondisk::lfs::{SegNo, SegUse};
-
-/// How the next segment to clean is chosen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Policy {
-    /// The one with the most dead bytes.
-    Greedy,
-    /// By what is gained and for how long, over what it costs: a segment of old data is worth more (Rosenblum and
-    /// Ousterhout 1992, section 3.6), with the age of its last write, as in NetBSD.
-    #[default]
-    CostBenefit,
-}
-
-impl Policy {
-    /// By the name of the mount option `cleaner=`.
-    pub fn by_name(name: &str) -> Option<Policy> {
-        Some(match name {
-            "greedy" => Policy::Greedy,
-            "cost-benefit" => Policy::CostBenefit,
-            _ => return None,
-        })
-    }
-}
 
 impl Log {
     /// The segments to clean next, at most `most`, whose live bytes fit into the clean ones (cleaner-4), and of which

@@ -23,10 +23,10 @@ mod choose;
 mod coalesce;
 mod segment;
 
-pub use choose::Policy;
 pub use coalesce::Coalesced;
 
 use crate::log::Log;
+use crate::options::Policy;
 use ordo_buf::{BufRef, CallKind, Key, Trouble};
 use ordo_ondisk::lfs::SegNo;
 use ordo_vfs::{Error, Refusal, Result};

@@ -8,6 +8,7 @@ mod crash;
 mod cuts;
 mod damage;
 mod faults;
+mod flight;
 mod growth;
 mod round;
 mod space;

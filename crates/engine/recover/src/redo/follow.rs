@@ -12,8 +12,8 @@
 //!     may lack what lies before.
 //! F4. Each log must continue the one before it. What a replay of the volume itself did, or a tool, is in no log: then
 //!     a new copy is needed.
-//! F5. A promotion first takes the log over (recover-redo-6), and reads it to that message afterwards: what the volume's
-//!     writer committed is in the copy, and the writer is refused from then on.
+//! F5. A promotion first takes the log over (recover-redo-6), and reads it to that message afterwards: what the
+//!     volume's writer committed is in the copy, and the writer is refused from then on.
 
 use super::replay_log;
 use crate::outcome::{NotReplayed, Replayed};

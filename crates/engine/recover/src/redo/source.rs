@@ -311,7 +311,8 @@ impl Source {
     }
 
     /// Opens the log for writing. It then ends with only the lists of its last transaction, `of`: if that contains
-    /// more, another transaction is appended (recover-redo-3). After a crash from now on, recovery finds the same lists.
+    /// more, another transaction is appended (recover-redo-3). After a crash from now on, recovery finds the same
+    /// lists.
     pub(super) async fn keep_lists(self, of: &Transaction) -> Result<Kept, NotReplayed> {
         let (waiting, nameless) = (of.waiting.clone(), of.nameless.clone());
         let lists = Transaction { waiting, nameless, ..Transaction::default() }.encode();

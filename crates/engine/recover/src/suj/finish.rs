@@ -10,8 +10,8 @@ use crate::dirty::Order;
 use crate::outcome::NotReplayed;
 use ordo_ondisk::superblock::fields::flag;
 
-/// The time that a recovery or a check writes. No journal that is over may have it, or get it later: it never goes back,
-/// even where mounts have got ahead of the clock.
+/// The time that a recovery or a check writes. No journal that is over may have it, or get it later: it never goes
+/// back, even where mounts have got ahead of the clock.
 pub fn later(before: i64, now: i64) -> i64 {
     now.max(before.saturating_add(1))
 }

@@ -12,8 +12,8 @@ use ordo_ondisk::{Dinode, FragNo, Ino, dinode::mode};
 const KIND: u32 = 0o170_000;
 
 impl Replay {
-    /// Frees them: bitmaps first, durably, and then the inodes (recover-wapbl-3). Returns how many were left because they
-    /// are damaged (recover-wapbl-6).
+    /// Frees them: bitmaps first, durably, and then the inodes (recover-wapbl-3). Returns how many were left because
+    /// they are damaged (recover-wapbl-6).
     pub(super) async fn free_unlinked(&mut self, list: &[Unlinked]) -> Result<u64, NotReplayed> {
         // The groups were read as they were before the images.
         self.forget_groups();

@@ -186,7 +186,7 @@ impl SoftUpdates {
 fn is_no_news(step: &Step<'_>) -> bool {
     match step {
         Step::InodeChanged { fields, .. } => *fields != Fields::DirectorySize,
-        Step::BlockReady { role, .. } => *role != Role::InodeBlock,
+        Step::BlockReady { role, .. } => *role != Role::Inodes,
         Step::SizeGrown { directory, .. } => !directory,
         Step::Links { .. } | Step::FragmentsTaken { .. } | Step::DataWritten { .. } => true,
         _ => false,

@@ -144,8 +144,8 @@ fn both(cache: &Rc<Cache>, first: Must, then: Must) -> Must {
 
 /// The array of sums as well: replay recounts only the groups that records name, and trusts it for the others.
 fn needs_records(buf: &BufRef) -> bool {
-    use Role::{CylinderGroup, Directory, Indirect, InodeBlock, Summary};
-    matches!(buf.kind(), CylinderGroup | Summary | InodeBlock | Directory | Indirect)
+    use Role::{Directory, Indirect, Inodes, Maps, Summary};
+    matches!(buf.kind(), Maps | Summary | Inodes | Directory | Indirect)
 }
 
 /// J3: begins a new session of the log, if nothing of the old one is needed.
@@ -228,7 +228,7 @@ impl Wrapper for Suj {
     fn step(&self, cache: &Rc<Cache>, op: Op, step: Step<'_>) -> Answer {
         self.note(op, &step);
         let fresh = match step {
-            Step::BlockReady { block, role: Role::InodeBlock, .. } => Some(block.clone()),
+            Step::BlockReady { block, role: Role::Inodes, .. } => Some(block.clone()),
             _ => None,
         };
         let answer = self.inner.step(cache, op, step);

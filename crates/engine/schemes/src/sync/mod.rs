@@ -79,7 +79,7 @@ impl Synchronous {
     fn block_ready(&self, block: &BufRef, role: Role) -> Must {
         let initialised = match role {
             Role::Indirect => Rule::IndirectInitialised,
-            Role::InodeBlock => Rule::InodesInitialised,
+            Role::Inodes => Rule::InodesInitialised,
             Role::ExtAttr => Rule::AttributesInitialised,
             Role::Directory => Rule::DirectoryInitialised,
             Role::Symlink => Rule::TargetInitialised,

@@ -33,7 +33,7 @@ pub struct World {
 }
 
 const ROLES: [Role; 7] =
-    [Role::CylinderGroup, Role::InodeBlock, Role::Directory, Role::Indirect, Role::Data, Role::ExtAttr, Role::Symlink];
+    [Role::Maps, Role::Inodes, Role::Directory, Role::Indirect, Role::Data, Role::ExtAttr, Role::Symlink];
 
 /// A step by name, and the kind of its call.
 pub type Told<'a> = (&'static str, CallKind, Step<'a>);
@@ -103,7 +103,7 @@ impl World {
     }
 
     fn inode_steps(&self) -> Vec<Told<'_>> {
-        let (ino, cg, inode) = (Ino(5), self.buf(Role::CylinderGroup), self.buf(Role::InodeBlock));
+        let (ino, cg, inode) = (Ino(5), self.buf(Role::Maps), self.buf(Role::Inodes));
         let changed = |fields| Step::InodeChanged { ino, inode, fields };
         vec![
             ("inodes ready", CallKind::Create, Step::InodesReady { cg }),
@@ -122,7 +122,7 @@ impl World {
         let (ino, lbn) = (Ino(5), Lbn(0));
         let ready = |role| Step::BlockReady { ino, lbn, block: self.buf(role), role };
         let moved = |role| Step::BlockReady { ino, lbn, block: &self.moved, role };
-        let (inode, cg) = (self.buf(Role::InodeBlock), self.buf(Role::CylinderGroup));
+        let (inode, cg) = (self.buf(Role::Inodes), self.buf(Role::Maps));
         let data = self.buf(Role::Data);
         let (old, new) = (Run { at: FragNo(8), frags: 1 }, Run { at: FragNo(16), frags: 2 });
         let pointed = |slot, freed, role| Step::BlockAllocated {
@@ -139,7 +139,7 @@ impl World {
         };
         let (direct, indirect) = (Slot::Inode(inode, 0), Slot::Indirect(self.buf(Role::Indirect), 0));
         vec![
-            ("inodes initialised", CallKind::Create, ready(Role::InodeBlock)),
+            ("inodes initialised", CallKind::Create, ready(Role::Inodes)),
             ("directory initialised", CallKind::Mkdir, ready(Role::Directory)),
             ("indirect initialised", CallKind::Write, ready(Role::Indirect)),
             ("data initialised", CallKind::Write, ready(Role::Data)),
@@ -163,7 +163,7 @@ impl World {
 
     fn name_steps(&self) -> Vec<Told<'_>> {
         let (dir, ino, offset) = (Ino(2), Ino(5), 24);
-        let (block, inode) = (self.buf(Role::Directory), self.buf(Role::InodeBlock));
+        let (block, inode) = (self.buf(Role::Directory), self.buf(Role::Inodes));
         let added = || Step::LinkAdded { dir, name: b"name", block, offset, ino, inode, directory: false, mkdir: None };
         let (ticket, kind_before, dotdot) = (self.ticket(), 8, false);
         let changed =

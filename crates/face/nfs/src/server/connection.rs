@@ -1,13 +1,10 @@
-//! A connection: one task reads its calls, one writes the replies, each call is a task of its own.
+//! A connection: the calls of it that are in progress, and the replies that wait for its client.
 
-use super::{Server, first};
-use crate::wire::Incoming;
 use ordo_rt::Time;
 use ordo_rt::sync::Notify;
-use ordo_vfs::FileSystem;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
-use std::io::{self, ErrorKind, Read, Write};
+use std::io;
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
 use std::rc::Rc;
 use std::time::Duration;
@@ -18,25 +15,23 @@ pub(super) const CALLS: usize = 16;
 const REPLIES: usize = 1 << 20;
 /// How long a client may let replies wait until its place may be another's. One that works takes them at once.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Bytes that one read takes.
-const PIECE: usize = 64 << 10;
 
 pub(crate) struct Connection {
-    stream: Rc<TcpStream>,
+    pub(super) stream: Rc<TcpStream>,
     /// The client's address.
     pub(super) address: IpAddr,
     /// The connection comes from a port that only root may have.
     pub(super) low_port: bool,
     /// When its last call came, or a part of a reply left.
     pub(super) used: Cell<Time>,
-    replies: RefCell<VecDeque<Vec<u8>>>,
-    reply_bytes: Cell<usize>,
-    calls: Cell<usize>,
+    pub(super) replies: RefCell<VecDeque<Vec<u8>>>,
+    pub(super) reply_bytes: Cell<usize>,
+    pub(super) calls: Cell<usize>,
     /// No further calls are read.
-    read: Cell<bool>,
-    ended: Cell<bool>,
+    pub(super) read: Cell<bool>,
+    pub(super) ended: Cell<bool>,
     /// Notified when a call ends, a reply waits or has left, and at the end.
-    changed: Notify,
+    pub(super) changed: Notify,
 }
 
 impl Connection {
@@ -68,7 +63,7 @@ impl Connection {
     }
 
     /// The client may not begin another call now (nfs-server-1).
-    fn is_busy(&self) -> bool {
+    pub(super) fn is_busy(&self) -> bool {
         self.calls.get() >= CALLS || self.reply_bytes.get() >= REPLIES
     }
 
@@ -86,101 +81,10 @@ impl Connection {
         self.changed.notify_all();
     }
 
-    fn send(&self, reply: Vec<u8>) {
+    pub(super) fn send(&self, reply: Vec<u8>) {
         self.reply_bytes.set(self.reply_bytes.get() + reply.len());
         self.replies.borrow_mut().push_back(reply);
         self.changed.notify_all();
-    }
-}
-
-impl<F: FileSystem + 'static> Server<F> {
-    /// Reads calls until the client closes the connection, or sends what is none.
-    pub(super) async fn read_calls(self: Rc<Self>, connection: Rc<Connection>) {
-        let arrivals = self.rt.watch(connection.stream.clone());
-        let (mut incoming, mut piece) = (Incoming::default(), vec![0; PIECE]);
-        while !connection.read.get() {
-            match (&*connection.stream).read(&mut piece) {
-                Ok(0) => break,
-                Ok(len) => {
-                    let mut records = Vec::new();
-                    if incoming.feed(&piece[..len], |record| records.push(record)).is_err() {
-                        return self.ends(&connection);
-                    }
-                    connection.used.set(self.rt.now());
-                    for record in records {
-                        while connection.is_busy() && !connection.ended.get() {
-                            connection.changed.notified().await;
-                        }
-                        if connection.ended.get() {
-                            return self.ends(&connection);
-                        }
-                        self.begin(&connection, record);
-                    }
-                    self.rt.yield_now().await;
-                }
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    first(arrivals.readable(), connection.changed.notified()).await;
-                }
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(_) => return self.ends(&connection),
-            }
-        }
-        connection.end_reading();
-    }
-
-    fn begin(self: &Rc<Self>, connection: &Rc<Connection>, record: Vec<u8>) {
-        connection.calls.set(connection.calls.get() + 1);
-        self.calls.set(self.calls.get() + 1);
-        let (server, connection) = (self.clone(), connection.clone());
-        self.rt.spawn(async move {
-            match server.answer(&connection, &record).await {
-                Some(reply) => connection.send(reply),
-                None => connection.end(),
-            }
-            connection.calls.set(connection.calls.get() - 1);
-            server.calls.set(server.calls.get() - 1);
-            connection.changed.notify_all();
-            server.ended.notify_all();
-        });
-    }
-
-    /// Writes replies as the client takes them; ends the connection after the last one.
-    pub(super) async fn write_replies(self: Rc<Self>, connection: Rc<Connection>) {
-        let room = self.rt.watch_writes(connection.stream.clone());
-        while !connection.ended.get() {
-            let next = connection.replies.borrow_mut().pop_front();
-            let Some(reply) = next else {
-                if connection.read.get() && connection.calls.get() == 0 {
-                    break;
-                }
-                connection.changed.notified().await;
-                continue;
-            };
-            let mut left = &reply[..];
-            while !left.is_empty() && !connection.ended.get() {
-                match (&*connection.stream).write(left) {
-                    Ok(len) => {
-                        left = &left[len..];
-                        connection.used.set(self.rt.now());
-                    }
-                    Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                        // At its end the connection is shut down, and has room.
-                        room.readable().await;
-                    }
-                    Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                    Err(_) => return self.ends(&connection),
-                }
-            }
-            connection.reply_bytes.set(connection.reply_bytes.get() - reply.len());
-            connection.changed.notify_all();
-        }
-        self.ends(&connection);
-    }
-
-    fn ends(&self, connection: &Rc<Connection>) {
-        connection.end();
-        self.connections.borrow_mut().retain(|other| !Rc::ptr_eq(other, connection));
-        self.ended.notify_all();
     }
 }
 

@@ -9,6 +9,7 @@
 mod connection;
 mod dispatch;
 mod replay;
+mod tasks;
 
 use crate::creds::{Identity, Squash};
 use crate::handle::Key;

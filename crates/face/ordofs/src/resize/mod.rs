@@ -246,7 +246,7 @@ impl Writer<'_> {
         for (c, block) in &mut plan.groups {
             // OK to ignore: the block is as long as a group's.
             let _ = cg::seal(block, &g, self.now);
-            self.put(g.byte(g.cgtod(Cgx(*c))), block, Kind::CylinderGroup).await?;
+            self.put(g.byte(g.cgtod(Cgx(*c))), block, Kind::Maps).await?;
         }
         self.put(summary, &plan.array, Kind::Summary).await?;
         self.disk.flush().await?;
@@ -270,7 +270,7 @@ impl Writer<'_> {
         let mut block = cg::init(&g, c, cg::first_inodes(&g));
         // OK to ignore: the block has just been made, and is as long as a group's.
         let _ = cg::seal(&mut block, &g, self.now);
-        self.put(g.byte(g.cgtod(c)), &block, Kind::CylinderGroup).await?;
+        self.put(g.byte(g.cgtod(c)), &block, Kind::Maps).await?;
         let size = g.dinode_size as usize;
         let mut inodes = vec![0; cg::first_inodes(&g) as usize * size];
         for inode in inodes.chunks_mut(size) {
@@ -278,7 +278,7 @@ impl Writer<'_> {
             // OK to ignore: each piece is as long as an inode.
             let _ = Dinode::free(generation).encode(inode, &g);
         }
-        self.put(g.byte(g.cgimin(c)), &inodes, Kind::InodeBlock).await
+        self.put(g.byte(g.cgimin(c)), &inodes, Kind::Inodes).await
     }
 
     /// The record of where the copies are, if there is one.

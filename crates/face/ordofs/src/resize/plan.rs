@@ -158,7 +158,7 @@ impl Groups<'_> {
     /// The same, of a group that does not change.
     async fn look(&self, c: Cgx) -> Result<(Vec<u8>, CgLayout), ResizeError> {
         let g = &self.old;
-        let block = get(self.disk, g.byte(g.cgtod(c)), g.cgsize as usize, Kind::CylinderGroup).await?;
+        let block = get(self.disk, g.byte(g.cgtod(c)), g.cgsize as usize, Kind::Maps).await?;
         let layout = cg::check(&block, g, c).map_err(ResizeError::Damaged)?;
         if layout.old {
             return Err(ResizeError::Unsupported("groups in the form of 4.2BSD, which are not changed here"));

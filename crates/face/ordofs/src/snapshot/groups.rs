@@ -20,7 +20,7 @@ impl Groups {
     pub(super) async fn load(disk: &Rc<dyn Disk>, g: &Rc<Geometry>) -> Result<Groups, SnapshotError> {
         let mut blocks = Vec::new();
         for c in (0..g.ncg).map(Cgx) {
-            let block = get(disk, g.byte(g.cgtod(c)), g.cgsize as usize, Kind::CylinderGroup).await?;
+            let block = get(disk, g.byte(g.cgtod(c)), g.cgsize as usize, Kind::Maps).await?;
             let layout = cg::check_maps(&block, g, c)?;
             blocks.push((block, layout));
         }
@@ -93,7 +93,7 @@ impl Groups {
         self.seal(now);
         let g = self.g.clone();
         for c in std::mem::take(&mut self.changed).into_iter().map(Cgx) {
-            put(disk, g.byte(g.cgtod(c)), self.bytes(c), Kind::CylinderGroup).await?;
+            put(disk, g.byte(g.cgtod(c)), self.bytes(c), Kind::Maps).await?;
         }
         let mut array = summary(disk, sb).await?;
         let total = self.summary(&mut array);

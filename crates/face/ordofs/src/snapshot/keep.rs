@@ -421,5 +421,5 @@ pub(super) async fn write_inode(disk: &Rc<dyn Disk>, map: &Map) -> Result<(), Di
     let mut bytes = vec![0; g.dinode_size as usize];
     // OK to ignore: the bytes are as many as an inode has.
     let _ = map.dinode.encode(&mut bytes, g);
-    put(disk, map.inode_at(), &bytes, Kind::InodeBlock).await
+    put(disk, map.inode_at(), &bytes, Kind::Inodes).await
 }

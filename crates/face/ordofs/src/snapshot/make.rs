@@ -205,7 +205,7 @@ impl<'a> Taking<'a> {
         let mut bytes = vec![0; self.g.dinode_size as usize];
         // OK to ignore: the bytes are as many as an inode has.
         let _ = self.map.dinode.encode(&mut bytes, &self.g);
-        self.durably(self.map.inode_at(), &bytes, Kind::InodeBlock).await?;
+        self.durably(self.map.inode_at(), &bytes, Kind::Inodes).await?;
         for leaf in &self.map.leaves {
             put(self.disk, self.g.byte(leaf.at), &leaf.bytes, Kind::Indirect).await?;
         }

@@ -55,7 +55,7 @@ impl Map {
             return Err(wrong("the volume has no such inode".into()));
         }
         let (block, within) = g.inode_at(ino);
-        let bytes = get(disk, g.byte(block), g.bsize as usize, Kind::InodeBlock).await?;
+        let bytes = get(disk, g.byte(block), g.bsize as usize, Kind::Inodes).await?;
         let dinode =
             Dinode::decode(bytes.get(within..).unwrap_or_default(), g, ino).map_err(|e| wrong(e.to_string()))?;
         if dinode.kind() != mode::REG || is_made != (dinode.flags & flags::SF_SNAPSHOT != 0) {

@@ -62,7 +62,7 @@ fn set(f: &mut SbFields, on: bool) {
 /// Rehashes the block of a group, and its inodes as far as they are initialised.
 async fn group(disk: &Rc<dyn Disk>, g: &Geometry, c: Cgx) -> Result<(), TuneError> {
     let at = g.byte(g.cgtod(c));
-    let mut block = get(disk, at, g.cgsize as usize, Kind::CylinderGroup).await?;
+    let mut block = get(disk, at, g.cgsize as usize, Kind::Maps).await?;
     // The existing hash may be out of date.
     let mut whatever_the_hash = g.clone();
     whatever_the_hash.cg_hash = false;
@@ -71,16 +71,16 @@ async fn group(disk: &Rc<dyn Disk>, g: &Geometry, c: Cgx) -> Result<(), TuneErro
     let inodes = head.map_or(g.ipg, |head| head.initediblk) as usize * g.dinode_size as usize;
     // OK to ignore: the block has the length of a group's.
     let _ = cg::rehash(&mut block, g);
-    put(disk, at, &block, Kind::CylinderGroup).await?;
+    put(disk, at, &block, Kind::Maps).await?;
     let (mut at, end) = (g.byte(g.cgimin(c)), g.byte(g.cgimin(c)).0 + inodes as u64);
     while at.0 < end {
         let len = ((end - at.0) as usize).min(PIECE).next_multiple_of(g.fsize as usize);
-        let mut piece = get(disk, at, len, Kind::InodeBlock).await?;
+        let mut piece = get(disk, at, len, Kind::Inodes).await?;
         for inode in piece.chunks_mut(g.dinode_size as usize) {
             // OK to ignore: each piece is as long as an inode.
             let _ = Dinode::rehash(inode, g);
         }
-        put(disk, at, &piece, Kind::InodeBlock).await?;
+        put(disk, at, &piece, Kind::Inodes).await?;
         at.0 += len as u64;
     }
     Ok(())

@@ -146,7 +146,7 @@ fn a_failed_request_is_told_with_operation_and_place() {
 fn each_sync_after_a_failed_write_of_metadata_returns_that_failure() {
     let rt = Rt::virtual_time(6);
     let (_, mounted, _) = with_file(&rt, "softupdates", |_| {
-        FaultPlan::new(0).with(Fault::error(DiskOp::Write, 1).of(&[Kind::InodeBlock]).for_ever())
+        FaultPlan::new(0).with(Fault::error(DiskOp::Write, 1).of(&[Kind::Inodes]).for_ever())
     });
     rt.block_on(async {
         let fs = &**mounted.fs();

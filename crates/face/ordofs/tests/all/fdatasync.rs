@@ -161,7 +161,7 @@ fn an_image_of_an_older_transaction_is_no_proof() {
         bed.rt.block_on(fs.setattr(file.node(), &set)).expect("it is ours");
         drop(file);
         let cache = bed.mounted.cache();
-        let inodes: Vec<_> = cache.unsettled().into_iter().filter(|buf| buf.kind() == Role::InodeBlock).collect();
+        let inodes: Vec<_> = cache.unsettled().into_iter().filter(|buf| buf.kind() == Role::Inodes).collect();
         cache.write_soon(&inodes);
         bed.rt.block_on(cache.queue().flush()).expect("the disk is well");
         assert!(inodes.iter().any(|buf| buf.is_dirty()), "{scheme}: the image had all of it");
@@ -280,7 +280,7 @@ fn size_after(scheme: &str, racing: bool) -> u64 {
     let set = SetAttr { mode: Some(Mode::new(0o640)), ..SetAttr::default() };
     rt.block_on(fs.setattr(node, &set)).expect("it is ours");
     let cache = mounted.cache();
-    let inodes: Vec<_> = cache.unsettled().into_iter().filter(|buf| buf.kind() == Role::InodeBlock).collect();
+    let inodes: Vec<_> = cache.unsettled().into_iter().filter(|buf| buf.kind() == Role::Inodes).collect();
     cache.write_soon(&inodes);
     type Call = Pin<Box<dyn Future<Output = ()>>>;
     let (grow, sync) = (fs.clone(), fs.clone());

@@ -234,7 +234,7 @@ async fn first(rt: Rt, ram: RamDisk, machine: Machine, scheme: Option<&'static s
     };
     let worked: ordo_vfs::Result<()> = worked.await;
     if let Err(error) = &worked
-        && let Some(DiskError { cause: Cause::Taken(_), .. }) = error.cause()
+        && let Some(DiskError { cause: Cause::Lost(_), .. }) = error.cause()
     {
         assert!(mounted.degraded().is_some(), "taken over, and not read-only");
     }

@@ -2,8 +2,8 @@
 //! journals, and of the journal above. Whoever opens it gets what is there, or an error.
 
 use super::*;
-use crate::area::PAGE;
 use crate::bytes;
+use crate::page::PAGE;
 use crate::root::Root;
 use ordo_blockjournal::forged::{make_sums_right, make_superblock_right};
 

@@ -1,9 +1,8 @@
 //! Delivering messages: in order, several at a time, and again where the answer is missing.
 
 use super::frame::Frame;
-use super::{Inner, State};
+use super::state::{Inner, Message, State};
 use crate::Error;
-use bytes::Bytes;
 use ordo_disk::{Answered, LogStream, StreamError, StreamEvent};
 use ordo_rt::sync::Notify;
 use ordo_rt::{Rt, Time};
@@ -20,16 +19,6 @@ const QUIET: Duration = Duration::from_secs(1);
 /// So long a stream must end before what it has acknowledged until that counts as a loss (stream-6): a server that has
 /// just begun to lead may not know of it yet.
 const LOSS: Duration = Duration::from_secs(10);
-
-/// A message that is not known to be durable.
-pub(super) struct Message {
-    pub(super) number: u64,
-    /// The `low` that it says.
-    pub(super) low: u64,
-    /// Tells a server that it is the same message again.
-    pub(super) id: String,
-    pub(super) bytes: Bytes,
-}
 
 /// Trying again until a time.
 struct Trial<'a> {

@@ -28,19 +28,21 @@
 
 mod deliver;
 mod frame;
+mod state;
 mod tail;
 
 pub use frame::{Beginning, Kind};
+pub use state::StreamLog;
 pub use tail::{Tail, TailMessage};
 
-use crate::log::Space;
+use crate::Space;
 use crate::{Error, Lsn, Record};
 use bytes::Bytes;
-use deliver::Message;
 use frame::{Frame, HEADER, Header};
 use ordo_disk::LogStream;
 use ordo_rt::Rt;
 use ordo_rt::sync::{Mutex, Notify};
+use state::{Inner, Message, State};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -66,49 +68,6 @@ pub struct Owner {
     pub untouched: bool,
     /// The new log will have all that changes.
     pub complete: bool,
-}
-
-/// A log in a stream. Clones are handles of the same log.
-#[derive(Clone)]
-pub struct StreamLog(Rc<Inner>);
-
-struct Inner {
-    rt: Rt,
-    stream: LogStream,
-    id: u64,
-    volume: u64,
-    epoch: u32,
-    begin: u64,
-    state: RefCell<State>,
-    /// Wakes the task that delivers.
-    bell: Rc<Notify>,
-    /// Notified when more is durable or free, and when the log has failed.
-    progress: Notify,
-    purging: Mutex<()>,
-}
-
-struct State {
-    /// Nothing may be appended: it was opened for reading.
-    read_only: bool,
-    /// The number of the next message.
-    end: u64,
-    /// Messages before this one are durable (stream-1).
-    durable: u64,
-    /// The kind of the last message.
-    last: Kind,
-    /// Records before this one are not needed.
-    low: u64,
-    /// The same, as a durable message says it (stream-5).
-    sure_low: u64,
-    /// The oldest message of the stream.
-    first: u64,
-    /// Bytes of this log's messages that this mount has sent, from the oldest on that was not dropped.
-    sizes: VecDeque<(u64, u64)>,
-    /// Bytes of all messages before those.
-    older: u64,
-    /// What is not known to be durable, oldest first.
-    waiting: VecDeque<Message>,
-    failed: Option<Error>,
 }
 
 impl StreamLog {

@@ -291,8 +291,8 @@ fn sample(outcome: &Outcome) -> Sample {
 }
 
 fn is_metadata(kind: Kind) -> bool {
-    use Kind::{CylinderGroup, Directory, Indirect, InodeBlock, Summary, Superblock};
-    matches!(kind, CylinderGroup | Directory | Indirect | InodeBlock | Summary | Superblock)
+    use Kind::{Directory, Indirect, Inodes, Maps, Summary, Superblock};
+    matches!(kind, Directory | Indirect | Inodes | Maps | Summary | Superblock)
 }
 
 fn log<'s>(writes: impl Iterator<Item = &'s Service>) -> Log {

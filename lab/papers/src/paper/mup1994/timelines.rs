@@ -36,8 +36,8 @@ fn kind(service: &Service) -> &'static str {
     match service.kind {
         _ if service.op == DiskOp::Read => "read",
         Kind::Superblock => "superblock",
-        Kind::CylinderGroup | Kind::Summary => "group",
-        Kind::InodeBlock => "inode",
+        Kind::Maps | Kind::Summary => "group",
+        Kind::Inodes => "inode",
         Kind::Directory => "directory",
         Kind::Indirect => "indirect",
         Kind::Data | Kind::Symlink | Kind::ExtAttr => "data",

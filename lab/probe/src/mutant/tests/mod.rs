@@ -65,7 +65,7 @@ fn a_swapped_wait_comes_after_the_one_that_follows() {
     let (create, end) = two_steps(&world, CallKind::Create);
     assert!(matches!((&create[0], &create[1], end), (Must::Nothing, Must::Wait(_), Must::Nothing)));
     let order = world.obeyed(create);
-    assert_eq!(order, [ordo_buf::Role::Directory, ordo_buf::Role::InodeBlock], "the name first, which is wrong");
+    assert_eq!(order, [ordo_buf::Role::Directory, ordo_buf::Role::Inodes], "the name first, which is wrong");
 }
 
 /// The demands of a call that raises a link count and enters a name, and those of its end.

@@ -11,7 +11,9 @@ use ordo_rt::{Rt, Time};
 
 use super::*;
 use crate::error::{Cause, DiskError};
-use crate::{Block, DiskOp, Fault, FaultPlan, Faulty, Kind, RamDisk};
+use crate::{
+    Block, Disk, DiskFuture, DiskInfo, DiskOff, DiskOp, Fault, FaultPlan, Faulty, Kind, RamDisk, ReadPart, WritePart,
+};
 
 mod both;
 
@@ -37,7 +39,7 @@ fn data(byte: u8) -> Vec<WritePart> {
 }
 
 fn is_taken(answer: &Result<(), DiskError>) -> bool {
-    matches!(answer, Err(DiskError { cause: Cause::Taken(_), .. }))
+    matches!(answer, Err(DiskError { cause: Cause::Lost(_), .. }))
 }
 
 /// A disk that gives requests on only while its writer is not stopped. One that was given on before completes.
@@ -174,7 +176,7 @@ fn one_that_was_left_behind_is_taken_over_after_the_wait_and_never_writes_again(
         }
         let same = |at: usize| ram.to_vec()[at..at + 512] == before[at..at + 512];
         assert!(same(0) && same(place().owner.0 as usize));
-        assert!(matches!(&*heard.borrow(), Some(Cause::Taken(Taken::By(holder))) if holder.doing == "second"));
+        assert!(matches!(&*heard.borrow(), Some(Cause::Lost(lost)) if matches!(lost.why(), Some(TakenOver(Taken::By(holder))) if holder.doing == "second")));
         disk.read(DiskOff(0), vec![ReadPart { block: Block::zeroed(512), tag: Kind::Data.into() }]).await.unwrap();
         rt.sleep(SECOND * 30).await;
         second.fence(whole).write(DiskOff(0), data(4), false).await.unwrap();

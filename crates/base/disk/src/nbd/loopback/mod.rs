@@ -24,9 +24,10 @@ use ordo_rt::{Rng, Rt};
 use rustc_hash::FxHashMap;
 use rustix::fd::OwnedFd;
 
-use super::clock;
+use super::asked::{Asked, Breach};
+use super::clock::clock;
 use super::handshake::Export;
-use super::table::{Asked, Breach, Phase, Table};
+use super::table::{Phase, Table};
 use super::wire::{Desk, Message, Replies, Send};
 use crate::engine::Engine;
 use crate::engine::work::{Done, Fault, Work};
@@ -315,7 +316,7 @@ impl Engine for Loopback {
                 self.waiting.borrow_mut().insert(number, sender);
                 self.pump();
             }
-            Err(gone) => sender.send(Err(Fault::Gone(gone))),
+            Err(gone) => sender.send(Err(Fault::Lost(gone.into()))),
         }
         receiver
     }

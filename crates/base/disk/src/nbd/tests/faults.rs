@@ -21,15 +21,15 @@ fn a_server_that_stalls_is_given_up_after_the_time_out_and_closing_does_not_wait
     let (options, told) = impatient();
     let disk = connect(&rt, &server, &options);
     write(&disk, &rt, 0, 1, false).unwrap();
-    let began = clock();
+    let began = clock::clock();
     let error = rt.block_on(disk.flush()).unwrap_err();
-    assert_eq!(error.cause, Cause::Server(NbdGone::NoAnswer { seconds: 0 }));
+    assert_eq!(error.cause, Cause::Lost(NbdGone::NoAnswer { seconds: 0 }.into()));
     assert!(began.elapsed() >= Duration::from_millis(400));
     // A flush is never believed that was not answered, and nothing is tried again.
     for _ in 0..3 {
         assert!(write(&disk, &rt, 0, 1, false).is_err() && read(&disk, &rt, 0, 512).is_err());
     }
-    let began = clock();
+    let began = clock::clock();
     drop(disk);
     assert!(began.elapsed() < Duration::from_secs(5));
     let told = told.lock().unwrap();
@@ -44,7 +44,7 @@ fn a_server_that_does_not_come_back_is_given_up() {
     write(&disk, &rt, 0, 1, false).unwrap();
     server.hide();
     let error = rt.block_on(disk.flush()).unwrap_err();
-    assert_eq!(error.cause, Cause::Server(NbdGone::NoAnswer { seconds: 0 }));
+    assert_eq!(error.cause, Cause::Lost(NbdGone::NoAnswer { seconds: 0 }.into()));
     assert_eq!(error.errno(), rustix::io::Errno::TIMEDOUT.raw_os_error());
     assert!(told.lock().unwrap()[0].contains("the connection to the server of the disk is lost"));
 }
@@ -56,7 +56,7 @@ fn a_server_that_comes_back_with_another_disk_is_given_up_and_not_written_to() {
     write(&disk, &rt, 0, 1, false).unwrap();
     let error = rt.block_on(disk.flush()).unwrap_err();
     let changed = NbdGone::Changed { what: "its size", before: SIZE, now: SIZE / 2 };
-    assert_eq!(error.cause, Cause::Server(changed));
+    assert_eq!(error.cause, Cause::Lost(changed.into()));
     assert_eq!(server.lock().requests, 2);
     assert!(error.to_string().contains("1048576, and is 524288 now"), "{error}");
 }
@@ -168,7 +168,7 @@ fn after_the_end_of_its_lease_nothing_that_was_lost_is_sent_again() {
             continue;
         }
         let error = flushed.unwrap_err();
-        assert_eq!(error.cause, Cause::Server(NbdGone::Claim));
+        assert_eq!(error.cause, Cause::Lost(NbdGone::Claim.into()));
         assert!(error.to_string().contains("mmp"), "{error}");
         assert_eq!(server.lock().requests, 2);
         assert!(told.lock().unwrap().iter().any(|told| told.contains("another writer may have claimed")));
@@ -189,7 +189,7 @@ fn after_the_end_of_its_lease_no_change_is_sent_and_reads_are() {
     disk.hold(&Lease::until(ordo_rt::Time::NEVER));
     write(&disk, &rt, 0, 2, true).unwrap();
     disk.hold(&lease(&rt, -1));
-    assert_eq!(write(&disk, &rt, 0, 3, true).unwrap_err().cause, Cause::Server(NbdGone::Claim));
-    assert_eq!(read(&disk, &rt, 0, 512).unwrap_err().cause, Cause::Server(NbdGone::Claim));
+    assert_eq!(write(&disk, &rt, 0, 3, true).unwrap_err().cause, Cause::Lost(NbdGone::Claim.into()));
+    assert_eq!(read(&disk, &rt, 0, 512).unwrap_err().cause, Cause::Lost(NbdGone::Claim.into()));
     assert_eq!(server.lock().bytes[0], 2);
 }

@@ -13,12 +13,11 @@ mod data;
 mod names;
 mod path;
 
-use super::Left;
 use super::join::{Ending, Event, Happened, split};
+use super::left::{Left, Strace, StraceError};
 use super::table::Table;
 use super::text::{self, Said, has};
 use super::tree::{Place, ROOT, Root, Tree};
-use super::{Strace, StraceError};
 use crate::call::{Call, Found, Kind, Op, Outcome};
 use std::collections::{HashMap, VecDeque};
 

@@ -4,6 +4,7 @@ use super::text::{Descriptor, Said, arguments, descriptor, string};
 use super::*;
 use crate::{Cast, HEADER, Kind, Op, read as read_lines};
 use proptest::prelude::*;
+use std::collections::BTreeMap;
 
 /// The program's directory is the root.
 const BEGINS: &str = "100000000.000000 chdir(\"/r\") = 0\n";

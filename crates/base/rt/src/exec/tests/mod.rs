@@ -1,6 +1,7 @@
 //! The executor in virtual and in real time: the order of tasks and timers, deadlocks, wakes from other threads.
 
 use super::*;
+use crate::timer::Sleep;
 
 type Trace = Rc<RefCell<Vec<(u64, u64)>>>;
 

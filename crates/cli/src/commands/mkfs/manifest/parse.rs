@@ -7,7 +7,7 @@
 //! The value of a keyword may stand in quotes, with blanks: in `'` and a backquote as it is, in `"` with the variables
 //! of the environment that it names as `${NAME}`. Quotes within a word, and those of a name, are what they are.
 
-use super::Said;
+use super::said::Said;
 use super::users::Users;
 use super::vis::decode;
 use crate::{flags, text};

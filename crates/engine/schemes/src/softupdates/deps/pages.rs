@@ -74,8 +74,8 @@ impl Deps {
     #[cold]
     fn new_page(&mut self, buf: &BufRef) -> PageNo {
         let kind = match buf.kind() {
-            Role::CylinderGroup => PageKind::Group(Vec::new()),
-            Role::InodeBlock => PageKind::Inodes(Row::default()),
+            Role::Maps => PageKind::Group(Vec::new()),
+            Role::Inodes => PageKind::Inodes(Row::default()),
             Role::Directory => PageKind::Directory(PageDep::default()),
             _ => PageKind::Indirect(IndirDep::default()),
         };

@@ -17,15 +17,8 @@ use stage::{Run, Stage};
 use std::rc::Rc;
 use std::time::Duration;
 
-const METADATA: &[Kind] = &[
-    Kind::Superblock,
-    Kind::CylinderGroup,
-    Kind::InodeBlock,
-    Kind::Directory,
-    Kind::Indirect,
-    Kind::ExtAttr,
-    Kind::Summary,
-];
+const METADATA: &[Kind] =
+    &[Kind::Superblock, Kind::Maps, Kind::Inodes, Kind::Directory, Kind::Indirect, Kind::ExtAttr, Kind::Summary];
 
 /// Runs n over all faults that `make` makes, and checks each run before it ends, and the findings of fsck after it.
 fn sweep(

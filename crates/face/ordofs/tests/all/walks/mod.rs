@@ -87,8 +87,8 @@ impl Scribe {
 fn kind(kind: Role) -> &'static str {
     match kind {
         Role::Superblock => "superblock",
-        Role::CylinderGroup => "cylinder group",
-        Role::InodeBlock => "inode block",
+        Role::Maps => "cylinder group",
+        Role::Inodes => "inode block",
         Role::Directory => "directory block",
         Role::Indirect => "indirect block",
         Role::Data => "data",

@@ -28,7 +28,7 @@ fn seventh(going: &Going) -> Option<u8> {
 #[test]
 fn a_transaction_has_what_differs_from_the_moment_in_which_a_buf_joined() {
     let world = world();
-    let (mut members, inodes, names) = (Members::default(), world.buf(Role::InodeBlock), world.buf(Role::Directory));
+    let (mut members, inodes, names) = (Members::default(), world.buf(Role::Inodes), world.buf(Role::Directory));
     change(&world, &mut members, inodes, 1);
     // Joined, and then not changed.
     members.join(names);
@@ -49,7 +49,7 @@ fn a_transaction_has_what_differs_from_the_moment_in_which_a_buf_joined() {
 #[test]
 fn only_what_is_stable_leaves() {
     let world = world();
-    let (mut members, buf) = (Members::default(), world.buf(Role::InodeBlock));
+    let (mut members, buf) = (Members::default(), world.buf(Role::Inodes));
     change(&world, &mut members, buf, 1);
     assert!(matches!(members.leaving(buf, ImageNo(1), Txn(1)), Going::After(Txn(1))), "it is only in memory");
     members.capture(Txn(1), |buf| buf.addr());
@@ -74,7 +74,7 @@ fn only_what_is_stable_leaves() {
 #[test]
 fn the_log_is_needed_until_the_last_image_is_at_home() {
     let world = world();
-    let (mut members, buf) = (Members::default(), world.buf(Role::InodeBlock));
+    let (mut members, buf) = (Members::default(), world.buf(Role::Inodes));
     assert_eq!(members.low(), None);
     for (txn, byte) in [(Txn(1), 1), (Txn(2), 2)] {
         change(&world, &mut members, buf, byte);
@@ -161,7 +161,7 @@ fn what_is_not_dirty_stays_for_the_next_transaction() {
 #[test]
 fn what_has_no_place_is_not_logged_and_waits_for_its_transaction() {
     let world = world();
-    let (mut members, buf) = (Members::default(), world.buf(Role::InodeBlock));
+    let (mut members, buf) = (Members::default(), world.buf(Role::Inodes));
     change(&world, &mut members, buf, 1);
     assert!(members.capture(Txn(1), |_| None).is_empty());
     assert!(matches!(members.leaving(buf, ImageNo(1), Txn(2)), Going::After(Txn(1))), "its transaction is not durable");
@@ -173,7 +173,7 @@ fn what_has_no_place_is_not_logged_and_waits_for_its_transaction() {
 #[test]
 fn a_landing_of_an_older_image_lacks_what_the_running_transaction_changed() {
     let world = world();
-    let (mut members, buf) = (Members::default(), world.buf(Role::InodeBlock));
+    let (mut members, buf) = (Members::default(), world.buf(Role::Inodes));
     change(&world, &mut members, buf, 1);
     members.capture(Txn(1), |buf| buf.addr());
     members.stabilise(Txn(1));

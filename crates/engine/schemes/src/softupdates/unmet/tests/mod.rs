@@ -61,8 +61,8 @@ impl Volume {
 fn the_first_name_of_a_new_directory_that_has_just_moved_is_explained_as_it_is_rolled_back() {
     let volume = Volume::new();
     let (root, other, dir) = (Ino(2), Ino(3), Ino(5));
-    let cg = volume.buf(Key::Device(FragNo(1)), Role::CylinderGroup, 1);
-    let inodes = volume.buf(Key::Device(FragNo(2)), Role::InodeBlock, 2);
+    let cg = volume.buf(Key::Device(FragNo(1)), Role::Maps, 1);
+    let inodes = volume.buf(Key::Device(FragNo(2)), Role::Inodes, 2);
     let [from, to, own] =
         [(root, 3), (other, 4), (dir, 5)].map(|(ino, n)| volume.buf(Key::File(ino, Lbn(0)), Role::Directory, n));
     let (name, offset) = (&b"d"[..], 24);
