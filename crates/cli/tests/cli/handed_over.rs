@@ -4,8 +4,8 @@ use crate::PROGRAM;
 use crate::common::Scratch;
 use std::process::{Command, Output};
 
-/// Copies a program, in another process: a child that another test forks meanwhile would hold the file open for writing,
-/// and nobody may run what somebody writes.
+/// Copies a program, in another process: a child that another test forks meanwhile would hold the file open for
+/// writing, and nobody may run what somebody writes.
 fn install(from: &str, to: &str) {
     assert!(Command::new("install").args(["-m", "755", from, to]).status().unwrap().success());
 }
