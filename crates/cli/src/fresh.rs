@@ -5,7 +5,7 @@ use anyhow::Context;
 use ordofs::disk::{Counted, Disk, FileDisk, FileOptions, RamDisk, Requests};
 use ordofs::rt::Rt;
 use ordofs::{
-    DEFAULT_SCHEME, LOG_SCHEME, Located, LogKind, MountOptions, Mounted, NewLog, NewVolume, Tuning, locate_on, schemes,
+    DEFAULT_SCHEME, LFS_SCHEME, Located, LogKind, MountOptions, Mounted, NewLfs, NewVolume, Tuning, locate_on, schemes,
 };
 use std::cell::Cell;
 use std::path::Path;
@@ -118,8 +118,8 @@ impl Fresh {
         let open_error = |error| image::open_error(Path::new("the new volume"), error);
         let shape = size.block_and_fragment();
         match options.scheme.as_deref() {
-            Some(LOG_SCHEME) => {
-                let log = NewLog::new(size.bytes).with(|of| {
+            Some(LFS_SCHEME) => {
+                let log = NewLfs::new(size.bytes).with(|of| {
                     (of.block, of.fragment) = shape.map_or((of.block, of.fragment), |(b, f)| (Some(b), Some(f)));
                 });
                 log.create_on(rt, disk.clone()).map_err(open_error)?;

@@ -4,7 +4,7 @@ use crate::image::kept;
 use crate::out::usage;
 use crate::size;
 use ordo_fuse::TransportChoice;
-use ordofs::{LOG_SCHEME, Limits, MountOptions, QuotaLimits, schemes};
+use ordofs::{LFS_SCHEME, Limits, MountOptions, QuotaLimits, schemes};
 use rustix::process::{Resource, getrlimit};
 use std::ffi::{OsStr, OsString};
 
@@ -306,7 +306,7 @@ fn default_cache() -> usize {
 /// # Errors
 /// Wrong usage.
 pub fn scheme(name: &str) -> anyhow::Result<&'static str> {
-    let log = (name == LOG_SCHEME).then_some(LOG_SCHEME);
+    let log = (name == LFS_SCHEME).then_some(LFS_SCHEME);
     let known = log.or_else(|| schemes::by_name(name).map(|known| known.name));
     let all = schemes::ALL.iter().map(|known| known.name);
     known.ok_or_else(|| usage(format!("no scheme is called {name:?}{}; ordo schemes lists them", meant(name, all))))

@@ -14,7 +14,7 @@ use ordo_ondisk::lfs::Version;
 use ordo_ondisk::{Endian, Format};
 use ordo_schemes::Settings;
 use ordo_workload::script::{self, Script, random};
-use ordofs::LOG_SCHEME;
+use ordofs::LFS_SCHEME;
 use std::fmt;
 use std::str::FromStr;
 
@@ -95,7 +95,7 @@ impl Id {
         }
         settings.without = parts.map(str::to_owned).collect();
         let shape = shape(&self.volume).ok_or_else(|| bad("no such volume"))?;
-        if shape.log.is_some() != (scheme == LOG_SCHEME) {
+        if shape.log.is_some() != (scheme == LFS_SCHEME) {
             return Err(bad("its scheme is not for its volume"));
         }
         let script = match self.script.strip_prefix('[').and_then(|text| text.strip_suffix(']')) {

@@ -38,7 +38,7 @@ pub(crate) fn mount(
         Order::Scheme(scheme) => rt.block_on(Mounted::mount_with(rt, located, scheme, &options)),
         Order::Log { without, around } => {
             let options = MountOptions { settings: Settings { without, ..Settings::default() }, ..options };
-            rt.block_on(Mounted::mount_log(rt, located, &options, around))
+            rt.block_on(Mounted::mount_lfs(rt, located, &options, around))
         }
     };
     mounted.map_err(|error| Error::Mount(error.to_string()))
@@ -46,5 +46,5 @@ pub(crate) fn mount(
 
 /// Segments of a log-structured volume that became usable again since the mount.
 pub(crate) fn cleaned_by(mounted: &Mounted) -> u64 {
-    mounted.log().map_or(0, |log| log.counters.segments_cleaned)
+    mounted.lfs().map_or(0, |log| log.counters.segments_cleaned)
 }

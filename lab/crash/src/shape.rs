@@ -5,7 +5,7 @@ use ordo_ondisk::lfs::Version;
 use ordo_ondisk::{Endian, Format};
 use ordo_rt::Rng;
 use ordo_workload::script::random::Ground;
-use ordofs::{NewLog, NewVolume};
+use ordofs::{NewLfs, NewVolume};
 
 /// The volume on which a script runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -106,8 +106,8 @@ impl Shape {
     }
 
     /// The log-structured volume of this shape. Its identity is a number that no garbage has.
-    pub(crate) fn log_volume(&self, log: LogShape) -> NewLog {
-        NewLog::new(self.size).with(|of| {
+    pub(crate) fn log_volume(&self, log: LogShape) -> NewLfs {
+        NewLfs::new(self.size).with(|of| {
             (of.block, of.fragment, of.endian) = (Some(self.bsize), Some(self.fsize), self.endian);
             (of.segment, of.minfreeseg, of.resvseg) = (Some(log.segment), Some(log.free), Some(log.reserve));
             (of.version, of.ident) = (log.version, 0x6f72_646f);

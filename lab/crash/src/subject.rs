@@ -11,7 +11,7 @@ use ordo_disk::RamDisk;
 use ordo_rt::Rt;
 use ordo_schemes::Settings;
 use ordofs::lfs::Around;
-use ordofs::{LOG_SCHEME, LayoutName, without_rules};
+use ordofs::{LFS_SCHEME, LayoutName, without_rules};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub type Mutilate = Arc<dyn Fn(Rc<dyn Scheme>) -> Rc<dyn Scheme> + Send + Sync>;
 /// What is explored.
 #[derive(Clone)]
 pub struct Subject {
-    /// Name of the scheme; of a log-structured volume [`ordofs::LOG_SCHEME`].
+    /// Name of the scheme; of a log-structured volume [`ordofs::LFS_SCHEME`].
     pub scheme: String,
     /// Its settings, and the rules that are switched off.
     pub settings: Settings,
@@ -64,7 +64,7 @@ impl Subject {
 
     /// A small log-structured volume.
     pub fn on_log(device: &Device) -> Subject {
-        Subject { shape: Shape::small_log(device), ..Subject::new(LOG_SCHEME, device) }
+        Subject { shape: Shape::small_log(device), ..Subject::new(LFS_SCHEME, device) }
     }
 
     /// The layout of the volume.

@@ -7,7 +7,7 @@ use ordo_vfs::{Caller, FileSystem};
 use ordo_workload::random::{Op, Outcome, Player};
 use ordofs::disk::{Disk, RamDisk};
 use ordofs::rt::{Rng, Rt};
-use ordofs::{LogSegments, MountOptions, Mounted, NewLog, locate_on};
+use ordofs::{LfsSegments, MountOptions, Mounted, NewLfs, locate_on};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -23,10 +23,10 @@ const AGAIN: u64 = 24;
 ///
 /// # Errors
 /// The volume fails.
-pub fn aged_log(seed: u64) -> Result<[LogSegments; 2]> {
+pub fn aged_log(seed: u64) -> Result<[LfsSegments; 2]> {
     let rt = Rt::virtual_time(seed);
     let disk: Rc<dyn Disk> = Rc::new(RamDisk::new(SIZE));
-    NewLog::new(SIZE)
+    NewLfs::new(SIZE)
         .with(|of| (of.segment, of.now, of.ident) = (Some(SEGMENT), 946_684_800, 1))
         .create_on(&rt, disk.clone())?;
     let mounted = mount(&rt, &disk)?;
@@ -46,8 +46,8 @@ fn mount(rt: &Rt, disk: &Rc<dyn Disk>) -> Result<Mounted> {
     Ok(rt.block_on(Mounted::mount(rt, locate_on(rt, disk.clone())?, &MountOptions::default()))?)
 }
 
-fn segments(mounted: &Mounted) -> Result<LogSegments> {
-    mounted.log_segments().ok_or_else(|| LabError::Program("the aged volume is no log".to_owned()))
+fn segments(mounted: &Mounted) -> Result<LfsSegments> {
+    mounted.lfs_segments().ok_or_else(|| LabError::Program("the aged volume is no log".to_owned()))
 }
 
 /// Writes files of different sizes, removes every third, and then writes some anew in rounds: a few of them often.
@@ -97,8 +97,8 @@ mod tests {
     #[test]
     fn cleaning_an_aged_volume_makes_segments_clean_and_loses_nothing() {
         let [before, after] = aged_log(1).unwrap();
-        let clean = |of: &LogSegments| of.usage.iter().filter(|usage| usage.flags.0 & 2 == 0).count();
-        let live = |of: &LogSegments| of.usage.iter().map(|usage| u64::from(usage.nbytes)).sum::<u64>();
+        let clean = |of: &LfsSegments| of.usage.iter().filter(|usage| usage.flags.0 & 2 == 0).count();
+        let live = |of: &LfsSegments| of.usage.iter().map(|usage| u64::from(usage.nbytes)).sum::<u64>();
         assert!(clean(&after) > clean(&before) + 10, "{} {}", clean(&before), clean(&after));
         assert!(live(&before).abs_diff(live(&after)) < 1 << 20, "{} {}", live(&before), live(&after));
         let part = before.usage.iter().filter(|usage| (SEGMENT / 10..SEGMENT * 8 / 10).contains(&usage.nbytes));

@@ -104,7 +104,7 @@ impl Prices {
             _ => Duration::ZERO,
         };
         let new_kib = if defers(scheme) && init_all { costs.init_kib } else { Duration::ZERO };
-        let written_kib = if scheme == ordofs::LOG_SCHEME { costs.segment_kib } else { Duration::ZERO };
+        let written_kib = if scheme == ordofs::LFS_SCHEME { costs.segment_kib } else { Duration::ZERO };
         Prices { costs, write, new_kib, record, written_kib }
     }
 }

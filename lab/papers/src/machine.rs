@@ -5,7 +5,7 @@ use std::time::Duration;
 use ordo_drive::{Profile, ProfileError};
 use ordofs::ondisk::superblock::newfs::{NewfsParams, Rotation};
 use ordofs::ondisk::{Endian, Format};
-use ordofs::{NewLog, NewVolume, Policy};
+use ordofs::{NewLfs, NewVolume, Policy};
 
 use crate::cpu::Costs;
 use crate::policies;
@@ -269,9 +269,9 @@ impl Machine {
     }
 
     /// A log-structured volume of `size` bytes on it, with the blocks of its UFS volumes.
-    pub(crate) fn make_log(&self, size: u64) -> NewLog {
+    pub(crate) fn make_lfs(&self, size: u64) -> NewLfs {
         let Shape { block, frag, segment, .. } = self.shape;
-        NewLog::new(size).with(|of| {
+        NewLfs::new(size).with(|of| {
             (of.segment, of.ibsize) = (segment, segment.map(|_| block));
             // Larger fragments than a superblock are not possible there.
             (of.block, of.fragment) = (Some(block), Some(frag.min(8192)));

@@ -161,6 +161,6 @@ mod tests {
         let larger = Run { size: None, ..run(&machine, "async", 1) };
         assert_ne!(of("async", 1), larger.preparation());
         let warm = Run { start: Start::Warm, ..run(&machine, "async", 1) };
-        assert_eq!((warm.preparation(), of(ordofs::LOG_SCHEME, 1)), (None, None));
+        assert_eq!((warm.preparation(), of(ordofs::LFS_SCHEME, 1)), (None, None));
     }
 }

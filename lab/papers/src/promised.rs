@@ -9,7 +9,7 @@ use ordofs::{CrashLeaves, Durable};
 /// Those of the scheme with this name, with these settings; of a log-structured volume, its own. `None` if there is
 /// no such scheme.
 pub fn of_scheme(name: &str, settings: &Settings) -> Option<Promises> {
-    if name == ordofs::LOG_SCHEME {
+    if name == ordofs::LFS_SCHEME {
         return Some(of(&ordofs::lfs::promises()));
     }
     let scheme = schemes::by_name(name)?.make(settings.clone()).ok()?;

@@ -22,7 +22,7 @@ use ordofs::disk::{Counted, Disk, Requests, Slice, Stats};
 use ordofs::lfs::Counters;
 use ordofs::rt::{Rt, Time};
 use ordofs::schemes::{DataMode, Settings};
-use ordofs::{AllocInit, LOG_SCHEME, Located, LogKind, MountOptions, Mounted, OpenError, Tuning, locate_on, schemes};
+use ordofs::{AllocInit, LFS_SCHEME, Located, LogKind, MountOptions, Mounted, OpenError, Tuning, locate_on, schemes};
 
 use crate::cpu::{Cpu, Prices, Share, defers};
 use crate::error::{LabError, Result};
@@ -189,7 +189,7 @@ impl Run<'_> {
     /// What the volume must hold, which can be made once for all runs that need the same; `None` where the run has to
     /// make it itself: it needs the cache of its preparation, or it is about the layout.
     pub(crate) fn preparation(&self) -> Option<Preparation> {
-        (self.start == Start::Cold && self.scheme != LOG_SCHEME).then(|| Preparation {
+        (self.start == Start::Cold && self.scheme != LFS_SCHEME).then(|| Preparation {
             machine: self.machine.clone(),
             size: self.size,
             log: self.wants_log().filter(|_| self.log_place() == LogPlace::Volume),
@@ -232,14 +232,14 @@ impl Run<'_> {
     /// share their writes with metadata.
     fn needs_contents(&self) -> bool {
         let in_log = self.settings.data == Some(DataMode::Journal);
-        self.machine.keeps_contents || in_log || self.scheme == LOG_SCHEME
+        self.machine.keeps_contents || in_log || self.scheme == LFS_SCHEME
     }
 
     /// Makes an empty volume.
     fn make(&self, rt: &Rt, disk: &Rc<dyn Disk>) -> Result<()> {
         let size = self.machine.volume_size(self.size, disk.info().size);
         match self.scheme {
-            LOG_SCHEME => self.machine.make_log(size).create_on(rt, disk.clone())?,
+            LFS_SCHEME => self.machine.make_lfs(size).create_on(rt, disk.clone())?,
             _ => self.machine.make(size).create_on(rt, disk.clone(), true)?,
         }
         if let Some(kind) = self.wants_log().filter(|_| self.log_place() == LogPlace::Volume) {
@@ -469,7 +469,7 @@ const PATIENCE: Duration = Duration::from_secs(300);
 
 /// What cleaning has cost so far, on a log-structured volume.
 pub fn cleaning(mounted: &Mounted) -> Option<Cleaning> {
-    let Counters { segments_cleaned, segments_read, segments_written, write_cost, .. } = mounted.log()?.counters;
+    let Counters { segments_cleaned, segments_read, segments_written, write_cost, .. } = mounted.lfs()?.counters;
     Some(Cleaning { segments_cleaned, segments_read, segments_written, write_cost })
 }
 

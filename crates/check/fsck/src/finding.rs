@@ -3,7 +3,7 @@
 //! The numbers are those of `docs/fsck.md`. The severity is the default; where it depends on the situation, the phase
 //! that reports the finding sets it.
 
-use crate::lfs::LogFinding;
+use crate::lfs::LfsFinding;
 use ordo_recover::SuperblockDamage;
 
 /// Whether an unattended check may repair a finding.
@@ -256,7 +256,7 @@ findings! {
     QuotaTable { whose: &'static str, ino: u32, why: String }, 51, Manual, "table of {whose} quotas in inode {ino}: {why}";
 
     /// A rule that only log-structured volumes have.
-    Log { finding: LogFinding }, 60, Manual, "{finding}";
+    Log { finding: LfsFinding }, 60, Manual, "{finding}";
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@
 //!   the pointers of an inode, and the type of errors.
 //!
 //! All that finds damage behind the superblock is here alone. Neither crate has any of `buf`, `ufs`, `ffs`, `lfs` and
-//! `schemes`. The rules are numbered in `docs/fsck.md`; each is a variant of [`Finding`], of [`LogFinding`], or of
+//! `schemes`. The rules are numbered in `docs/fsck.md`; each is a variant of [`Finding`], of [`LfsFinding`], or of
 //! [`ordo_recover::SuperblockDamage`].
 //!
 //! K1. With [`Mode::Check`] nothing is written, whatever is found.
@@ -41,7 +41,7 @@ mod snapshots;
 mod volume;
 
 pub use finding::{Finding, Severity};
-pub use lfs::{LogFinding, is_log_structured};
+pub use lfs::{LfsFinding, is_log_structured};
 pub use ordo_recover::Error;
 pub use report::{FINDINGS_MAX, Found, Journal, Report, Usage};
 pub use run::check;

@@ -6,7 +6,7 @@ use crate::out::{Outcome, Status, print, usage};
 use anyhow::Context;
 use ordofs::lfs::{Coalesced, Counters, Policy};
 use ordofs::rt::Rt;
-use ordofs::{ImageSpec, LogState, MountOptions, Mounted, OpenError};
+use ordofs::{ImageSpec, LfsState, MountOptions, Mounted, OpenError};
 use serde::Serialize;
 
 /// Cleans a log-structured volume: copies what is alive out of its segments as long as that makes segments usable
@@ -58,14 +58,14 @@ pub(crate) fn run(args: &Args) -> Outcome {
         true => not_a_log(&spec),
         false => error,
     })?;
-    let cleaned = match opened.mounted.log() {
+    let cleaned = match opened.mounted.lfs() {
         None => Err(not_a_log(&spec)),
         Some(before) => {
             let work = rt.block_on(work(&opened.mounted, args.coalesce));
             work.with_context(|| spec.to_string()).map(|coalesced| (before, coalesced))
         }
     };
-    let after = opened.mounted.log();
+    let after = opened.mounted.lfs();
     let (before, coalesced) = opened.close(cleaned)?;
     show(args, spec.to_string(), before, after.unwrap_or(before), coalesced)
 }
@@ -87,7 +87,7 @@ async fn work(mounted: &Mounted, coalesce: bool) -> ordofs::vfs::Result<Option<C
     mounted.clean().await.map(|()| coalesced)
 }
 
-fn show(args: &Args, image: String, before: LogState, after: LogState, coalesced: Option<Coalesced>) -> Outcome {
+fn show(args: &Args, image: String, before: LfsState, after: LfsState, coalesced: Option<Coalesced>) -> Outcome {
     let Counters { segments_cleaned, segments_read, segments_written, write_cost, .. } = after.counters;
     let cleaned = Cleaned {
         image: json_text(image.as_bytes()).0,

@@ -111,7 +111,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
     let known = ordofs::schemes::to_use().map(|known| known.name.to_owned()).collect();
     let schemes: Vec<String> = if args.scheme.is_empty() { known } else { args.scheme.clone() };
     for scheme in &schemes {
-        if mount_options::scheme(scheme)? == ordofs::LOG_SCHEME {
+        if mount_options::scheme(scheme)? == ordofs::LFS_SCHEME {
             return Err(usage("lfs is no scheme of the tour; ordo report --aged-log shows such a volume"));
         }
     }

@@ -297,7 +297,7 @@ fn give_up(ended: Ended, messages: &Messages) -> ! {
 
 /// The answer to `ordo info`. The closure must not keep the file system or the cache alive.
 fn status_of(mounted: &Mounted) -> impl Fn() -> ordo_fuse::Status + use<> {
-    let (leaks, cache, log) = (mounted.leaks_watch(), Rc::downgrade(mounted.cache()), mounted.log_watch());
+    let (leaks, cache, log) = (mounted.leaks_watch(), Rc::downgrade(mounted.cache()), mounted.lfs_watch());
     let active = mounted.active_watch();
     let (began, claim) = (mounted.cache().rt().now(), mounted.claim().cloned());
     move || {

@@ -26,7 +26,7 @@ fn schemes() -> Vec<Scheme> {
     let known = ordofs::schemes::ALL.iter();
     let default = |name| name == ordofs::DEFAULT_SCHEME;
     let known = known.map(|known| Scheme { name: known.name, about: known.about, default: default(known.name) });
-    known.chain([Scheme { name: ordofs::LOG_SCHEME, about: LOG, default: false }]).collect()
+    known.chain([Scheme { name: ordofs::LFS_SCHEME, about: LOG, default: false }]).collect()
 }
 
 /// A line for each.

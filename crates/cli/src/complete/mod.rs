@@ -18,7 +18,7 @@ use clap_complete::engine::{ArgValueCompleter, CompletionCandidate, PathComplete
 use clap_complete::{CompleteEnv, Shell};
 use ordofs::path::resolve;
 use ordofs::rt::Rt;
-use ordofs::{ImageSpec, LOG_SCHEME, MountOptions, Mounted, schemes};
+use ordofs::{ImageSpec, LFS_SCHEME, MountOptions, Mounted, schemes};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -103,7 +103,7 @@ fn scheme(typed: &OsStr) -> Vec<CompletionCandidate> {
 }
 
 fn scheme_names() -> impl Iterator<Item = &'static str> {
-    schemes::ALL.iter().map(|known| known.name).chain([LOG_SCHEME])
+    schemes::ALL.iter().map(|known| known.name).chain([LFS_SCHEME])
 }
 
 /// The option of a list that is being typed, behind those that are there.

@@ -2,14 +2,19 @@
 
 use crate::PROGRAM;
 use crate::common::Scratch;
-use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Output};
+
+/// Copies a program, in another process: a child that another test forks meanwhile would hold the file open for
+/// writing, and nobody may run what somebody writes.
+fn install(from: &str, to: &str) {
+    assert!(Command::new("install").args(["-m", "755", from, to]).status().unwrap().success());
+}
 
 /// A copy of the program, beside which there is nothing, and a search path.
 fn alone(scratch: &Scratch, path: &str, arguments: &[&str]) -> Output {
     let copy = scratch.path("ordo");
     if !std::path::Path::new(&copy).exists() {
-        std::fs::copy(PROGRAM, &copy).unwrap();
+        install(PROGRAM, &copy);
     }
     Command::new(&copy).args(arguments).env("PATH", path).output().unwrap()
 }
@@ -35,9 +40,9 @@ fn the_laboratory_gets_the_arguments_and_gives_the_status() {
     let scratch = Scratch::new();
     let bin = scratch.path("bin");
     std::fs::create_dir(&bin).unwrap();
-    let lab = format!("{bin}/ordo-lab");
-    std::fs::write(&lab, "#!/bin/sh\nprintf '<%s>' \"$@\"\nexit 7\n").unwrap();
-    std::fs::set_permissions(&lab, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let text = scratch.path("text");
+    std::fs::write(&text, "#!/bin/sh\nprintf '<%s>' \"$@\"\nexit 7\n").unwrap();
+    install(&text, &format!("{bin}/ordo-lab"));
     let said = alone(&scratch, &bin, &["crash", "--set", "a b", "--json"]);
     assert_eq!(
         (said.status.code(), &*String::from_utf8(said.stdout).unwrap()),

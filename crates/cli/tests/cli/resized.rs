@@ -239,7 +239,7 @@ fn a_power_cut_at_any_write_leaves_a_volume_that_fsck_repairs_with_its_files() {
             let marked = !found.is_ok_and(|found| found.superblock.is_clean());
             let (code, said) = check(&ram, Mode::Check);
             // A torn last write: all is in its place, and only the hash of the superblock is not.
-            let torn = said.matches("finding: ").count() == said.matches("finding: SuperblockHash").count();
+            let torn = said.matches("finding: ").count() == said.matches("damage: SuperblockHash").count();
             assert!(untouched || marked || code == 0 || torn, "{what}: {said}");
             let (code, said) = check(&ram, Mode::Repair);
             assert!(code <= 1, "{what}: {said}");

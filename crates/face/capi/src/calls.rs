@@ -7,7 +7,7 @@ use crate::flags::{
 };
 use crate::handles::Handles;
 use ordofs::vfs::{Attr, Kind, Mode, Stamp};
-use ordofs::{NewLog, NewVolume, OpenOptions, SharedFile, SharedVolume, Volume, option_list};
+use ordofs::{NewLfs, NewVolume, OpenOptions, SharedFile, SharedVolume, Volume, option_list};
 use rustix::io::Errno;
 use std::ffi::c_char;
 use std::io::{self, SeekFrom};
@@ -48,8 +48,8 @@ pub(crate) fn create(image: &Path, bytes: u64, words: &str) -> Result<()> {
     let made = match (log, over) {
         (false, false) => NewVolume::new(bytes).create(image),
         (false, true) => NewVolume::new(bytes).overwrite(image),
-        (true, false) => NewLog::new(bytes).create(image),
-        (true, true) => NewLog::new(bytes).overwrite(image),
+        (true, false) => NewLfs::new(bytes).create(image),
+        (true, true) => NewLfs::new(bytes).overwrite(image),
     };
     Ok(made.map_err(io::Error::from)?)
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 fn the_header_is_up_to_date() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let config = cbindgen::Config::from_file(root.join("cbindgen.toml")).unwrap();
-    let sources = ["src/abi.rs", "src/calls.rs"].map(|name| root.join(name));
+    let sources = ["src/flags.rs", "src/abi.rs", "src/calls.rs"].map(|name| root.join(name));
     let builder = cbindgen::Builder::new().with_config(config);
     let mut made = Vec::new();
     sources.iter().fold(builder, |builder, source| builder.with_src(source)).generate().unwrap().write(&mut made);

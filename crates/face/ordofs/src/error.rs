@@ -35,7 +35,7 @@ pub enum OpenError {
     OnlyUfs,
     /// The scheme of a log-structured volume was named for UFS.
     #[error("the scheme lfs is the order of a log-structured volume, and this is UFS; choose another: ordo schemes")]
-    OnlyLog,
+    OnlyLfs,
     /// A scheme was named for a log-structured volume.
     #[error("the scheme {0} is for UFS volumes; the log is the order of this one (LFS): leave out scheme=")]
     OnlyOrder(String),

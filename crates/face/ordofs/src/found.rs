@@ -17,12 +17,12 @@ pub enum Found {
     /// UFS1 or UFS2.
     Ufs(search::Found),
     /// A log-structured volume.
-    Lfs(FoundLog),
+    Lfs(FoundLfs),
 }
 
 /// The superblock of a log-structured volume.
 #[derive(Debug, Clone)]
-pub struct FoundLog {
+pub struct FoundLfs {
     /// The newer of the two that follow the checkpoints, or the one that is whole.
     pub superblock: lfs::Superblock,
     /// What is wrong with the other one.
@@ -104,7 +104,7 @@ pub(crate) fn find_backup(read: &mut ReadAt<'_>, size: u64) -> Result<Found, Not
 }
 
 /// The superblock of an LFS; `None` without its magic, the inner error if none is whole.
-fn find_log(read: &mut ReadAt<'_>, size: u64) -> Result<Option<Result<FoundLog, Corrupt>>, NotFound> {
+fn find_log(read: &mut ReadAt<'_>, size: u64) -> Result<Option<Result<FoundLfs, Corrupt>>, NotFound> {
     let Some(bytes) = block_at(read, ByteOff(LABEL_PAD.into()), size)? else { return Ok(None) };
     if lfs::recognise(&bytes).is_none() {
         return Ok(None);
@@ -129,14 +129,14 @@ fn find_log(read: &mut ReadAt<'_>, size: u64) -> Result<Option<Result<FoundLog, 
 fn newest(
     first: Result<lfs::Superblock, Corrupt>,
     second: Result<lfs::Superblock, Corrupt>,
-) -> Result<FoundLog, Corrupt> {
+) -> Result<FoundLfs, Corrupt> {
     let choice = choose(&first, &second);
     let superblock = match choice.newer().or_else(|| choice.mount()) {
         Some(Copy::Second) => second,
         _ => first,
     }?;
     let damage = if let Choice::Only(_, damage) = choice { Some(damage) } else { None };
-    Ok(FoundLog { superblock, damage })
+    Ok(FoundLfs { superblock, damage })
 }
 
 fn decoded(read: &mut ReadAt<'_>, at: ByteOff, size: u64) -> Result<Result<lfs::Superblock, Corrupt>, NotFound> {

@@ -119,12 +119,12 @@ pub use claim::{Writer, claim_disk, claimed, given_back, locate_to_write, warn_r
 pub use contents::{Kind as ContentsKind, NoVolume, Signature, contents, wipe};
 pub use disk_bytes::DiskBytes;
 pub use error::OpenError;
-pub use found::{Found, FoundLog, find};
+pub use found::{Found, FoundLfs, find};
 pub use fs::{Fs, LayoutName};
 pub use image::{ImageSpec, Located, begins_at, locate, locate_damaged, locate_on, open, partitions};
 pub use log_home::{is_stream, open_log};
-pub use make::{NewLog, NewVolume, cleared, refuse_existing};
-pub use mounted::{LOG_SCHEME, LeaksPhase, LeaksProgress, LogSegments, LogState, Mounted, without_rules};
+pub use make::{NewLfs, NewVolume, cleared, refuse_existing};
+pub use mounted::{LFS_SCHEME, LeaksPhase, LeaksProgress, LfsSegments, LfsState, Mounted, without_rules};
 pub use notice::{Notice, Notices, Weight};
 pub use option_words::{option_list, parse_size, split_options};
 pub use options::{COMMIT, DEFAULT_SCHEME, Limits, MountOptions, QuotaLimits, default_scheme};

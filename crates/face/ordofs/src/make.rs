@@ -89,27 +89,27 @@ impl NewVolume {
 /// A log-structured volume that is about to be made.
 ///
 /// ```
-/// use ordofs::NewLog;
+/// use ordofs::NewLfs;
 /// # let dir = tempfile::tempdir()?;
 /// # let image = dir.path().join("disk.img");
-/// NewLog::new(64 << 20).with(|of| of.segment = Some(256 << 10)).create(&image)?;
+/// NewLfs::new(64 << 20).with(|of| of.segment = Some(256 << 10)).create(&image)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone)]
-pub struct NewLog {
+pub struct NewLfs {
     /// All parameters of its shape.
     pub options: NewfsOptions,
 }
 
-impl NewLog {
+impl NewLfs {
     /// A volume of `size` bytes of NetBSD's version 2, with blocks of 8 KiB and fragments of 1 KiB.
-    pub fn new(size: u64) -> NewLog {
+    pub fn new(size: u64) -> NewLfs {
         let usual = NewfsOptions::new(Version::V2, size);
-        NewLog { options: NewfsOptions { block: Some(8192), fragment: Some(1024), ..usual } }
+        NewLfs { options: NewfsOptions { block: Some(8192), fragment: Some(1024), ..usual } }
     }
 
     /// Changes parameters of its shape.
-    pub fn with(mut self, change: impl FnOnce(&mut NewfsOptions)) -> NewLog {
+    pub fn with(mut self, change: impl FnOnce(&mut NewfsOptions)) -> NewLfs {
         change(&mut self.options);
         self
     }

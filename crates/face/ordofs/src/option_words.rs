@@ -1,6 +1,6 @@
 //! Mount options as words: `ro,scheme=sync,cache=64M`, as `ordo mount -o` takes them.
 
-use crate::{LOG_SCHEME, MountOptions};
+use crate::{LFS_SCHEME, MountOptions};
 use ordo_lfs::Policy;
 
 /// The option that names a stream.
@@ -119,7 +119,7 @@ impl MountOptions {
     }
 
     fn set_scheme(&mut self, name: &str) -> Result<(), String> {
-        if name != LOG_SCHEME && ordo_schemes::by_name(name).is_none() {
+        if name != LFS_SCHEME && ordo_schemes::by_name(name).is_none() {
             return Err(format!("no scheme is called {name:?}"));
         }
         self.scheme = Some(name.into());

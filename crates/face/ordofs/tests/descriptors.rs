@@ -2,7 +2,7 @@
 
 use ordo_wafs::{Log, MakeOptions};
 use ordofs::ondisk::Format;
-use ordofs::{ImageSpec, NewLog, NewVolume, SharedVolume, Tuning, Volume, resize};
+use ordofs::{ImageSpec, NewLfs, NewVolume, SharedVolume, Tuning, Volume, resize};
 use std::path::Path;
 
 fn open_now() -> usize {
@@ -36,8 +36,8 @@ fn what_has_ended_has_nothing_open_whether_it_succeeded_or_was_refused() {
         };
         assert!(NewVolume::new(16 << 20).with(shape).overwrite(&image).is_err());
     });
-    leaves_nothing_open("making a log", || NewLog::new(16 << 20).overwrite(&log).unwrap());
-    leaves_nothing_open("making a log over what exists", || assert!(NewLog::new(16 << 20).create(&log).is_err()));
+    leaves_nothing_open("making a log", || NewLfs::new(16 << 20).overwrite(&log).unwrap());
+    leaves_nothing_open("making a log over what exists", || assert!(NewLfs::new(16 << 20).create(&log).is_err()));
     leaves_nothing_open("making WAFS", || Log::overwrite(&wafs, 4 << 20, MakeOptions::default()).unwrap());
     leaves_nothing_open("making WAFS over what exists", || {
         assert!(Log::create(&wafs, 4 << 20, MakeOptions::default()).is_err());

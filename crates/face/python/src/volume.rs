@@ -5,7 +5,7 @@ use crate::file::{File, length as file_length};
 use crate::given::Given;
 use crate::stat::{NANOS, Stat, kind_bits};
 use ordofs_rust::vfs::{self, Mode, Refusal, SetAttr};
-use ordofs_rust::{FileTimes, NewLog, NewVolume, OpenOptions, SharedVolume, Volume as Rust, option_list};
+use ordofs_rust::{FileTimes, NewLfs, NewVolume, OpenOptions, SharedVolume, Volume as Rust, option_list};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
@@ -36,8 +36,8 @@ pub(crate) fn create(py: Python<'_>, image: Given, size: u64, kind: &str, overwr
     let made = match (kind, overwrite) {
         ("ufs2", false) => py.detach(|| NewVolume::new(size).create(&image)),
         ("ufs2", true) => py.detach(|| NewVolume::new(size).overwrite(&image)),
-        ("lfs", false) => py.detach(|| NewLog::new(size).create(&image)),
-        ("lfs", true) => py.detach(|| NewLog::new(size).overwrite(&image)),
+        ("lfs", false) => py.detach(|| NewLfs::new(size).create(&image)),
+        ("lfs", true) => py.detach(|| NewLfs::new(size).overwrite(&image)),
         (other, _) => {
             return Err(value_error(format!("no kind of volume is called {other:?}; there are ufs2 and lfs")));
         }

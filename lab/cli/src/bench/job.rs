@@ -107,7 +107,7 @@ impl Job {
         if let Some((block, frag)) = self.size.block_and_fragment() {
             machine.shape = Shape { block, frag, ..machine.shape };
         }
-        match scheme == ordofs::LOG_SCHEME {
+        match scheme == ordofs::LFS_SCHEME {
             true => machine.over_a_log(),
             false => machine,
         }

@@ -258,11 +258,11 @@ fn jobs(args: &Args) -> anyhow::Result<Vec<Job>> {
     let SchemeSet { settings, separate_log, .. } = SchemeSet::read(&args.set)?;
     let params = Params::parse(&args.param.join(",")).map_err(|error| usage(error.to_string()))?;
     let named: Vec<&str> = args.scheme.iter().map(String::as_str).collect();
-    let log = layout::is_log(args.layout, &named)?;
+    let log = layout::is_lfs(args.layout, &named)?;
     let schemes = match (&args.disk, args.scheme.is_empty()) {
         // The kernel's file system has no schemes.
         (Bed::Dir(_), _) => vec![None],
-        (_, true) if log => vec![Some(ordofs::LOG_SCHEME.to_owned())],
+        (_, true) if log => vec![Some(ordofs::LFS_SCHEME.to_owned())],
         (_, true) => ordofs::schemes::to_use().map(|known| Some(known.name.to_owned())).collect(),
         (_, false) => args
             .scheme

@@ -99,7 +99,7 @@ impl Run<'_> {
         }
         let before = self.mounted.cache().stats();
         self.watch_tickets();
-        self.scribe.begin(self.mounted.log().map(|log| log.geometry));
+        self.scribe.begin(self.mounted.lfs().map(|log| log.geometry));
         let refused = match self.rt.block_on(player.apply(&self.asked.call)) {
             Outcome::Failed(why) => return Err(Error::Run(format!("{}: {why}", self.asked.call))),
             Outcome::Refused(why) => Some(format!("{why:?}")),

@@ -1,4 +1,4 @@
-//! A journal keeps what it declares with its log on a separate disk: each honest device twice, with the power cut
+//! A journal keeps what it declares with its log on a separate disk: an honest device for each, with the power cut
 //! everywhere for both at once, and each disk with its own cache and flushes.
 
 use crate::common;

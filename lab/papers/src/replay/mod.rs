@@ -25,7 +25,7 @@ use ordofs::disk::{Disk, DiskOp, Frozen};
 use ordofs::rt::sync::Notify;
 use ordofs::rt::{Rt, Time};
 use ordofs::schemes::{self, Settings};
-use ordofs::{Fs, LOG_SCHEME, MountOptions, Mounted, Tuning, locate_on};
+use ordofs::{Fs, LFS_SCHEME, MountOptions, Mounted, Tuning, locate_on};
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -104,7 +104,7 @@ impl Replay<'_> {
     }
 
     fn keeps_contents(&self) -> bool {
-        self.settings.data == Some(schemes::DataMode::Journal) || self.scheme == LOG_SCHEME || self.scheme == "active"
+        self.settings.data == Some(schemes::DataMode::Journal) || self.scheme == LFS_SCHEME || self.scheme == "active"
     }
 
     /// The volume as it was before (R2).
@@ -123,11 +123,11 @@ impl Replay<'_> {
                 return Err(LabError::Program("what the trace found there has no room on the volume".into()));
             }
             match self.scheme {
-                LOG_SCHEME => self.machine.make_log(size).create_on(&rt, disk.clone())?,
+                LFS_SCHEME => self.machine.make_lfs(size).create_on(&rt, disk.clone())?,
                 _ => self.machine.make(size).create_on(&rt, disk.clone(), true)?,
             }
             let mounted =
-                self.mount(&rt, disk.clone(), if self.scheme == LOG_SCHEME { LOG_SCHEME } else { PREPARES })?;
+                self.mount(&rt, disk.clone(), if self.scheme == LFS_SCHEME { LFS_SCHEME } else { PREPARES })?;
             rt.block_on(before::make(&**mounted.fs(), self.cast))?;
             rt.block_on(mounted.unmount())?;
             if let Some(kind) = schemes::by_name(self.scheme).and_then(schemes::Known::wants_log) {

@@ -6,7 +6,7 @@
 use crate::Severity;
 use crate::finding::{Inner, findings};
 
-impl LogFinding {
+impl LfsFinding {
     /// Holds no other finding; see [`crate::Finding`].
     fn inner(&self) -> Option<Inner> {
         None
@@ -15,7 +15,7 @@ impl LogFinding {
 
 findings! {
     /// A broken rule of a log-structured volume.
-    LogFinding:
+    LfsFinding:
 
     /// One of the two superblocks cannot be used.
     SuperblockUnusable { copy: u32, why: String }, 61, Manual, "superblock {copy} unusable: {why}";

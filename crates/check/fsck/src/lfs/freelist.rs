@@ -1,7 +1,7 @@
 //! The list of free inodes.
 
 use super::state::Volume;
-use crate::{Error, LogFinding};
+use crate::{Error, LfsFinding};
 use ordo_ondisk::Ino;
 use ordo_ondisk::lfs::{NextFree, Version};
 use rustc_hash::FxHashSet;
@@ -37,15 +37,15 @@ impl Volume {
         let (mut last, mut at) = (0, self.sb.fields.freehd.0);
         while at != 0 {
             if at as usize >= self.ifile.entries.len() || at < FIRST {
-                self.find(LogFinding::FreeListRange { ino: at });
+                self.find(LfsFinding::FreeListRange { ino: at });
                 break;
             }
             if !self.ifile.entry(at).daddr.is_hole() {
-                self.find(LogFinding::FreeListInUse { ino: at });
+                self.find(LfsFinding::FreeListInUse { ino: at });
                 break;
             }
             if !listed.insert(at) {
-                self.find(LogFinding::FreeListTwice { ino: at });
+                self.find(LfsFinding::FreeListTwice { ino: at });
                 break;
             }
             last = at;
@@ -58,23 +58,23 @@ impl Volume {
         let (head, tail) = (self.ifile.info.free_head.0, self.ifile.info.free_tail.0);
         let superblock = self.sb.fields.freehd.0;
         if self.g.version != Version::V1 && head != superblock {
-            self.find(LogFinding::FreeListHead { superblock, ifile: head });
+            self.find(LfsFinding::FreeListHead { superblock, ifile: head });
         }
         if self.g.version != Version::V1 && tail != last && !listed.is_empty() {
-            self.find(LogFinding::FreeListTail { found: tail, right: last });
+            self.find(LfsFinding::FreeListTail { found: tail, right: last });
         }
         listed
     }
 
     fn compare_free(&mut self, listed: &FxHashSet<u32>) {
         if listed.is_empty() {
-            self.find(LogFinding::FreeListEmpty {});
+            self.find(LfsFinding::FreeListEmpty {});
         }
         let missing =
             || (FIRST..self.ifile.entries.len() as u32).filter(|ino| self.is_free(*ino) && !listed.contains(ino));
         let count = missing().count() as u64;
         if let Some(first) = missing().next() {
-            self.find(LogFinding::FreeListMisses { first, count });
+            self.find(LfsFinding::FreeListMisses { first, count });
         }
     }
 

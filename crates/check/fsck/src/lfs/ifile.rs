@@ -7,7 +7,7 @@
 use super::scan::Scan;
 use super::state::Volume;
 use super::tree::Walk;
-use crate::{Error, LogFinding};
+use crate::{Error, LfsFinding};
 use ordo_ondisk::dinode::{flags, mode};
 use ordo_ondisk::lfs::ifile::SegFlags;
 use ordo_ondisk::lfs::{CleanerInfo, Daddr, IFILE, IfileEntry, NextFree, SegNo, SegUse};
@@ -60,7 +60,7 @@ impl Volume {
         match self.inode_on_disk(at, IFILE.0).await? {
             Some(dinode) => self.ifile.dinode = dinode,
             None => {
-                self.find(LogFinding::IfileLost { at: at.0, why: "no inode of it" });
+                self.find(LfsFinding::IfileLost { at: at.0, why: "no inode of it" });
                 self.ifile.dinode = self.fresh_inode();
                 return self.ifile_from_log(true).await;
             }
@@ -85,11 +85,11 @@ impl Volume {
         let (bsize, dinode) = (u64::from(self.g.bsize), self.ifile.dinode.clone());
         if dinode.kind() != mode::REG {
             let (found, right) = (dinode.mode.into(), (mode::REG | 0o600).into());
-            self.find(LogFinding::IfileInode { field: "di_mode", found, right });
+            self.find(LfsFinding::IfileInode { field: "di_mode", found, right });
             self.ifile.dinode.mode = mode::REG | 0o600;
         }
         if dinode.nlink != 1 {
-            self.find(LogFinding::IfileInode { field: "di_nlink", found: dinode.nlink.into(), right: 1 });
+            self.find(LfsFinding::IfileInode { field: "di_nlink", found: dinode.nlink.into(), right: 1 });
             self.ifile.dinode.nlink = 1;
         }
         let least = self.g.inode_map_start() + 1;
@@ -97,17 +97,17 @@ impl Volume {
         let mut walk = Walk::new(self, IFILE.0, &dinode);
         while let Some(pointer) = walk.next(self).await? {
             if !self.g.is_data_range(pointer.to.into(), self.g.block_units.into()) {
-                self.find(LogFinding::IfileBlock { lbn: pointer.first, why: "is where no data can be" });
+                self.find(LfsFinding::IfileBlock { lbn: pointer.first, why: "is where no data can be" });
                 return Ok(false);
             }
             if pointer.level == 0 && pointer.first != next {
-                self.find(LogFinding::IfileBlock { lbn: next, why: "is missing" });
+                self.find(LfsFinding::IfileBlock { lbn: next, why: "is missing" });
                 return Ok(false);
             }
             next += u64::from(pointer.level == 0);
         }
         if dinode.size != next * bsize || next < least {
-            self.find(LogFinding::IfileInode { field: "di_size", found: dinode.size, right: next.max(least) * bsize });
+            self.find(LfsFinding::IfileInode { field: "di_size", found: dinode.size, right: next.max(least) * bsize });
             return Ok(false);
         }
         Ok(true)
@@ -169,7 +169,7 @@ impl Volume {
                 continue;
             }
             if !all {
-                self.find(LogFinding::IfileBlock { lbn: lbn as u64, why: "is not the newest in the log" });
+                self.find(LfsFinding::IfileBlock { lbn: lbn as u64, why: "is not the newest in the log" });
             }
             let (bytes, to) = match newest.is_hole() {
                 true => (None, self.unwritten()),
@@ -218,7 +218,7 @@ impl Volume {
             entries.push(match read {
                 Some(Ok(entry)) => entry,
                 Some(Err(_)) => {
-                    self.find(LogFinding::MapEntry { ino: ino.0, why: "an address or number that cannot be" });
+                    self.find(LfsFinding::MapEntry { ino: ino.0, why: "an address or number that cannot be" });
                     entry_from(ino, scan, false)
                 }
                 None => entry_from(ino, scan, true),
@@ -249,13 +249,13 @@ impl Volume {
             .map(|(ino, _)| ino)
             .collect();
         for ino in none {
-            self.find(LogFinding::MapEntry { ino, why: "generation 0" });
+            self.find(LfsFinding::MapEntry { ino, why: "generation 0" });
             self.ifile.entry_mut(ino).into_iter().for_each(|entry| entry.version = 1);
         }
         for segment in 0..self.ifile.usage.len() as u32 {
             let flags = self.ifile.usage_of(SegNo(segment)).flags;
             if flags.0 > 0x7f {
-                self.find(LogFinding::SegmentFlag { segment, flag: "unknown", right: false });
+                self.find(LfsFinding::SegmentFlag { segment, flag: "unknown", right: false });
                 let known = SegFlags(flags.0 & 0x7f);
                 self.ifile.usage.get_mut(segment as usize).into_iter().for_each(|usage| usage.flags = known);
             }

@@ -5,7 +5,7 @@
 
 use super::state::{Brief, Volume};
 use super::tree::{Pointer, Walk, has_blocks};
-use crate::{Error, Finding, LogFinding, Phase};
+use crate::{Error, Finding, LfsFinding, Phase};
 use ordo_ondisk::dinode::mode;
 use ordo_ondisk::lfs::{Daddr, IFILE, NextFree, SB_PAD};
 use ordo_ondisk::{Dinode, FragNo, Ino};
@@ -56,7 +56,7 @@ impl Volume {
             }
             let mut found = self.is_on_disk(entry.daddr, ino).await?;
             if !found {
-                self.find(LogFinding::InodeNotThere { ino, at: entry.daddr.0 });
+                self.find(LfsFinding::InodeNotThere { ino, at: entry.daddr.0 });
                 found = self.find_inode(ino).await?;
             }
             if found {
@@ -142,7 +142,7 @@ impl Volume {
             return Ok(None);
         }
         if entry.version != dinode.gen_ {
-            self.find(LogFinding::Generation { ino, inode: dinode.gen_, map: entry.version });
+            self.find(LfsFinding::Generation { ino, inode: dinode.gen_, map: entry.version });
             let scan = self.scan().await?;
             let right = scan.versions.get(&ino).map(|newest| newest.1).unwrap_or(dinode.gen_);
             let right = [right, dinode.gen_, 1].into_iter().find(|version| *version != 0).unwrap_or(1);
@@ -153,10 +153,10 @@ impl Volume {
         }
         if entry.nextfree == NextFree::Orphan {
             if dinode.nlink == 0 {
-                self.find(LogFinding::Orphan { ino });
+                self.find(LfsFinding::Orphan { ino });
                 return Ok(None);
             }
-            self.find(LogFinding::OrphanMark { ino });
+            self.find(LfsFinding::OrphanMark { ino });
             if let Some(entry) = self.ifile.entry_mut(ino) {
                 entry.nextfree = NextFree::End;
             }

@@ -26,7 +26,7 @@ mod state;
 mod tree;
 mod write;
 
-pub use finding::LogFinding;
+pub use finding::LfsFinding;
 
 use crate::bits::Bits;
 use crate::report::{Journal, Report, Usage};

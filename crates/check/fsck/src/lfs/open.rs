@@ -5,7 +5,7 @@
 //!     a partial segment.
 
 use super::log::{Position, position};
-use crate::{Error, Finding, LogFinding};
+use crate::{Error, Finding, LfsFinding};
 use ordo_disk::Disk;
 use ordo_ondisk::dinode::mode;
 use ordo_ondisk::lfs::superblock::{Choice, Copy, Fields, Magic, RawSb32, RawSb64, SIZE, choose};
@@ -38,7 +38,7 @@ pub(crate) async fn open(image: &mut Image, disk: &Rc<dyn Disk>) -> Result<Opene
     settle(&mut first, &mut second, reference.as_ref(), &mut findings);
     for (copy, read) in [(0, &first), (1, &second)] {
         if let Err(why) = read {
-            findings.push(LogFinding::SuperblockUnusable { copy, why: why.to_string() }.into());
+            findings.push(LfsFinding::SuperblockUnusable { copy, why: why.to_string() }.into());
         }
     }
     differ(&first, &second, &mut findings);
@@ -244,7 +244,7 @@ fn settle(first: &mut Read, second: &mut Read, reference: Option<&Superblock>, f
     for (copy, read) in [(0, first), (1, second)] {
         let Ok(sb) = read else { continue };
         for (field, found, right) in conform(&mut sb.fields, &right) {
-            findings.push(LogFinding::SuperblockField { copy, field, found, right }.into());
+            findings.push(LfsFinding::SuperblockField { copy, field, found, right }.into());
         }
         if let Err(why) = Superblock::decode(&sb.encode()) {
             *read = Err(why);
@@ -321,6 +321,6 @@ fn differ(first: &Read, second: &Read, findings: &mut Vec<Finding>) {
         ("lfs_dmeta", a.dmeta.into(), b.dmeta.into()),
     ];
     for (field, first, second) in fields.into_iter().filter(|(_, a, b)| a != b) {
-        findings.push(LogFinding::SuperblocksDiffer { field, first, second }.into());
+        findings.push(LfsFinding::SuperblocksDiffer { field, first, second }.into());
     }
 }

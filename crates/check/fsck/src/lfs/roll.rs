@@ -11,7 +11,7 @@
 use super::log::{pseg_at, verify};
 use super::state::Volume;
 use super::tree::{Place, Walk, has_blocks};
-use crate::{Error, LogFinding};
+use crate::{Error, LfsFinding};
 use ordo_ondisk::lfs::ifile::SegFlags;
 use ordo_ondisk::lfs::summary::SumFlags;
 use ordo_ondisk::lfs::{Daddr, IFILE, Item, NextFree, Pseg, SegNo, Serial, Summary, inode_block};
@@ -38,7 +38,7 @@ impl Volume {
         let skipped = |newer: u64| tail.skipped_to.is_some_and(|serial| serial.0 <= newer);
         if let Some(newer) = newer.filter(|newer| *newer > self.log.serial.0 && !skipped(*newer)) {
             let at = self.log.offset.0;
-            self.find(LogFinding::LogBreaks { at, why: format!("number {newer}: {}", tail.why) });
+            self.find(LfsFinding::LogBreaks { at, why: format!("number {newer}: {}", tail.why) });
         }
         self.apply(&tail).await?;
         self.free_orphans().await?;

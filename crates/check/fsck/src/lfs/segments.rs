@@ -2,7 +2,7 @@
 
 use super::log::{Position, of_segment, position};
 use super::state::Volume;
-use crate::{Error, LogFinding, Phase};
+use crate::{Error, LfsFinding, Phase};
 use ordo_ondisk::lfs::ifile::SegFlags;
 use ordo_ondisk::lfs::{Daddr, SegNo, SegUse, Version};
 
@@ -28,18 +28,18 @@ impl Volume {
         let mut usage = before;
         let (segment, bytes) = (n.0, self.live.get(n.0 as usize).copied().unwrap_or(0));
         if bytes > 0 && !usage.flags.has(SegFlags::DIRTY) {
-            self.unless_rolled(LogFinding::CleanSegmentInUse { segment, bytes });
+            self.unless_rolled(LfsFinding::CleanSegmentInUse { segment, bytes });
             usage.flags = usage.flags.with(SegFlags::DIRTY);
         }
         if u64::from(usage.nbytes) != bytes {
-            self.unless_rolled(LogFinding::SegmentBytes { segment, found: usage.nbytes.into(), right: bytes });
+            self.unless_rolled(LfsFinding::SegmentBytes { segment, found: usage.nbytes.into(), right: bytes });
             usage.nbytes = bytes.min(u32::MAX.into()) as u32;
         }
         self.check_flags(n, &mut usage);
         let metadata = self.g.bytes(self.g.metadata_units(&usage));
         if usage.flags.has(SegFlags::DIRTY) && metadata > self.g.ssize.into() {
             let (summaries, inode_blocks) = (usage.nsums, usage.ninos);
-            self.find(LogFinding::SegmentCounts { segment, summaries, inode_blocks });
+            self.find(LfsFinding::SegmentCounts { segment, summaries, inode_blocks });
             (usage.nsums, usage.ninos) = self.counts_of(n, usage.flags.has(SegFlags::SUPERBLOCK)).await?;
         }
         if usage != before
@@ -51,7 +51,7 @@ impl Volume {
     }
 
     /// Reports, unless the difference comes from rolling the log forward.
-    fn unless_rolled(&mut self, finding: LogFinding) {
+    fn unless_rolled(&mut self, finding: LfsFinding) {
         if !self.rolled {
             self.find(finding);
         }
@@ -60,11 +60,11 @@ impl Volume {
     fn check_flags(&mut self, n: SegNo, usage: &mut SegUse) {
         let segment = n.0;
         if self.has_superblock(n) && !usage.flags.has(SegFlags::SUPERBLOCK) {
-            self.find(LogFinding::SegmentFlag { segment, flag: "SUPERBLOCK", right: true });
+            self.find(LfsFinding::SegmentFlag { segment, flag: "SUPERBLOCK", right: true });
             usage.flags = usage.flags.with(SegFlags::SUPERBLOCK);
         }
         if self.current() == Some(n) && !usage.flags.has(SegFlags::DIRTY) {
-            self.unless_rolled(LogFinding::SegmentFlag { segment, flag: "DIRTY", right: true });
+            self.unless_rolled(LfsFinding::SegmentFlag { segment, flag: "DIRTY", right: true });
             usage.flags = usage.flags.with(SegFlags::DIRTY);
         }
         // Kernels leave it on segments that were written since the checkpoint before the last; at a mount it means
@@ -74,7 +74,7 @@ impl Volume {
         }
         let marked = usage.marked();
         if self.g.version != Version::V1 && usage.flags.has(SegFlags::DIRTY) && marked.flags != usage.flags {
-            self.unless_rolled(LogFinding::SegmentFlag { segment, flag: "EMPTY", right: usage.nbytes == 0 });
+            self.unless_rolled(LfsFinding::SegmentFlag { segment, flag: "EMPTY", right: usage.nbytes == 0 });
             *usage = marked;
         }
     }
@@ -102,7 +102,7 @@ impl Volume {
         ];
         for (field, found, least, most) in counts {
             if !(least..=most).contains(&found) {
-                self.find(LogFinding::Count { field, found, least, most });
+                self.find(LfsFinding::Count { field, found, least, most });
             }
         }
         let f = &mut self.sb.fields;
@@ -112,7 +112,7 @@ impl Volume {
             [("clean", self.ifile.info.clean, totals.clean), ("dirty", self.ifile.info.dirty, totals.dirty)]
         {
             if found != right {
-                self.find(LogFinding::CleanerCount { field, found, right });
+                self.find(LfsFinding::CleanerCount { field, found, right });
             }
         }
         (self.ifile.info.clean, self.ifile.info.dirty) = (totals.clean, totals.dirty);
@@ -135,12 +135,12 @@ impl Volume {
         let at = f.offset.0;
         match position(&mut self.image, &g, &self.sb).await? {
             Position::Inside => {
-                self.find(LogFinding::LogEnd { field: "lfs_offset", at, why: "inside a partial segment" });
+                self.find(LfsFinding::LogEnd { field: "lfs_offset", at, why: "inside a partial segment" });
                 self.log.reached = false;
             }
             Position::Reached(Some(last)) if last > f.serial => {
                 let at = f.serial.0;
-                self.find(LogFinding::LogEnd { field: "lfs_serial", at, why: "less than that of the log's end" });
+                self.find(LfsFinding::LogEnd { field: "lfs_serial", at, why: "less than that of the log's end" });
             }
             Position::Unknown => self.log.reached = false,
             Position::Reached(_) => self.log.reached = true,
@@ -148,17 +148,17 @@ impl Volume {
         if let Some(n) = self.current()
             && self.used_behind(n, f.offset)
         {
-            self.find(LogFinding::LogEnd { field: "lfs_offset", at, why: "and live data lie behind it" });
+            self.find(LfsFinding::LogEnd { field: "lfs_offset", at, why: "and live data lie behind it" });
             self.log.reached = false;
         }
         let next = g.segment_of(f.nextseg).map(|n| self.ifile.usage_of(n).flags);
         if f.nextseg == f.curseg || next.is_none_or(|flags| flags.has(SegFlags::DIRTY)) {
             let at = f.nextseg.0;
-            self.find(LogFinding::LogEnd { field: "lfs_nextseg", at, why: "where no clean segment is" });
+            self.find(LfsFinding::LogEnd { field: "lfs_nextseg", at, why: "where no clean segment is" });
         }
         if f.serial.0 > u64::MAX >> 2 {
             let at = f.serial.0;
-            self.find(LogFinding::LogEnd { field: "lfs_serial", at, why: "which no log reaches" });
+            self.find(LfsFinding::LogEnd { field: "lfs_serial", at, why: "which no log reaches" });
         }
         Ok(())
     }

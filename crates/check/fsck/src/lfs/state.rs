@@ -9,7 +9,7 @@ use super::ifile::Ifile;
 use super::log::LogEnd;
 use super::scan::Scan;
 use crate::bits::Bits;
-use crate::{Error, Finding, LogFinding, Mode, Phase, Progress, Report, Severity};
+use crate::{Error, Finding, LfsFinding, Mode, Phase, Progress, Report, Severity};
 use ordo_ondisk::dinode::{IFMT, mode};
 use ordo_ondisk::lfs::{Daddr, Geometry, IFILE, NextFree, Superblock, inode_block};
 use ordo_ondisk::{Dinode, Encoding, FragNo, Ino, Lbn};
@@ -260,8 +260,8 @@ impl Volume {
     }
 }
 
-impl From<LogFinding> for Finding {
-    fn from(finding: LogFinding) -> Finding {
+impl From<LfsFinding> for Finding {
+    fn from(finding: LfsFinding) -> Finding {
         Finding::Log { finding }
     }
 }

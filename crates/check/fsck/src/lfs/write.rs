@@ -19,7 +19,7 @@ use super::layout::{Layout, Wanted};
 use super::log::pseg_at;
 use super::state::Volume;
 use super::tree::has_blocks;
-use crate::{Error, LogFinding};
+use crate::{Error, LfsFinding};
 use ordo_ondisk::lfs::ifile::SegFlags;
 use ordo_ondisk::lfs::summary::{PsegBuilder, Stamp, SumFlags};
 use ordo_ondisk::lfs::{Daddr, IFILE, Item, SegNo, SegUse, Serial, Version, inode_block};
@@ -349,7 +349,7 @@ impl Volume {
 
     /// Reports that there is no space for repairs.
     pub(crate) fn no_space(&mut self) {
-        self.report.refused = Some(LogFinding::NoCleanSegment {}.to_string());
-        self.find(LogFinding::NoCleanSegment {});
+        self.report.refused = Some(LfsFinding::NoCleanSegment {}.to_string());
+        self.find(LfsFinding::NoCleanSegment {});
     }
 }

@@ -1,5 +1,6 @@
 //! Contents across the border of two blocks: they can be read there, so they are moved and never cut.
 
+use crate::alone::FREE;
 use crate::common;
 use crate::common::build::*;
 use ordo_fsck::{Found, Mode};

@@ -1,5 +1,6 @@
 //! Volumes made to cost time or memory, or to lead a walk in circles.
 
+use crate::alone::FREE;
 use crate::common;
 use crate::common::build::*;
 use ordo_fsck::Mode;

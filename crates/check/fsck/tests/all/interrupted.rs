@@ -34,7 +34,7 @@ fn repair_can_be_cut_at_any_write_and_done_again() {
             let mut cuts = 0;
             for (nth, seed) in (1..).flat_map(|nth| (0..4).map(move |seed| (nth, seed))) {
                 let ram = damaged.disk.snapshot().volatile(true);
-                if !common::cut(&ram, nth, seed) {
+                if !crate::alone::cut(&ram, nth, seed) {
                     break;
                 }
                 cuts += 1;

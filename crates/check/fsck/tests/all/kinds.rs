@@ -1,5 +1,6 @@
 //! Each rule broken on its own: it is found by name, `-y` repairs it, and then nothing is found.
 
+use crate::alone::FREE;
 use crate::common;
 use crate::common::build::*;
 use ordo_disk::RamDisk;

@@ -1,6 +1,7 @@
 //! Checks of whole volumes: real ones, built ones, and both of them damaged.
 
 mod across;
+mod alone;
 mod campaign;
 mod common;
 mod hostile;

@@ -4,8 +4,9 @@
 //! name. Any subset may be on the disk. The judge here reads a volume by the rules of three preens; it repairs nothing.
 //! The results are in docs/fsck.md.
 
+use crate::alone::FREE;
 use crate::common;
-use crate::common::build::{DIR, FREE, OTHER, SUB, Volume};
+use crate::common::build::{DIR, OTHER, SUB, Volume};
 use ordo_fsck::Mode;
 use ordo_ondisk::{Endian, Format, FragNo, Ino, dirent};
 use std::collections::BTreeMap;

@@ -1,5 +1,6 @@
 //! What a repair keeps, and what it leaves to the user: not only that the next check finds nothing.
 
+use crate::alone::FREE;
 use crate::common;
 use crate::common::build::*;
 use ordo_fsck::{Finding, Mode, Report};

@@ -5,7 +5,7 @@ use super::part::{Part, bytes, missing_line, name_of};
 use crate::text;
 use ordo_ondisk::lfs::{Geometry, Superblock};
 use ordofs::lfs::Counters;
-use ordofs::{FoundLog, LogState};
+use ordofs::{FoundLfs, LfsState};
 use serde::Serialize;
 
 /// Of any volume, mounted or not. Sizes in bytes.
@@ -58,7 +58,7 @@ struct MountedLog {
 }
 
 /// What a mount reports of its log-structured volume.
-pub(crate) fn of_mounted_log(log: &LogState) -> serde_json::Map<String, serde_json::Value> {
+pub(crate) fn of_mounted_log(log: &LfsState) -> serde_json::Map<String, serde_json::Value> {
     let Counters { segments_cleaned, segments_read, segments_written, write_cost, .. } = log.counters;
     // The mark of an orderly unmount is not there while it is mounted.
     let facts = LogFacts::new(&log.geometry, log.clean_segments, false);
@@ -70,7 +70,7 @@ pub(crate) fn of_mounted_log(log: &LogState) -> serde_json::Map<String, serde_js
 
 /// Of a volume that is not mounted.
 #[derive(Debug, Serialize)]
-pub(super) struct LogInfo {
+pub(super) struct LfsInfo {
     image: String,
     #[serde(flatten)]
     facts: LogFacts,
@@ -100,11 +100,11 @@ pub(super) struct LogInfo {
     partitions: Vec<Part>,
 }
 
-impl LogInfo {
-    pub(super) fn new(image: String, found: &FoundLog, partitions: Vec<Part>) -> LogInfo {
+impl LfsInfo {
+    pub(super) fn new(image: String, found: &FoundLfs, partitions: Vec<Part>) -> LfsInfo {
         let sb = &found.superblock;
         let (g, f) = (sb.geometry(), &sb.fields);
-        LogInfo {
+        LfsInfo {
             image,
             facts: LogFacts::new(&g, f.nclean, sb.is_clean()),
             missing: 0,

@@ -20,7 +20,7 @@ use crate::listing::json_text;
 use crate::out::{Outcome, Status, print};
 use crate::text;
 use in_use::InUse;
-use log::LogInfo;
+use log::LfsInfo;
 use mmp::MmpInfo;
 use ordo_ondisk::superblock::LogAt;
 use ordo_ondisk::superblock::search::{self, Copy};
@@ -359,7 +359,7 @@ pub(crate) fn show(image: &Path, start: image::Start, json: bool) -> Outcome {
             shown(&info, info.lines(), json)
         }
         Found::Lfs(found) => {
-            let mut info = LogInfo::new(name, found, parts);
+            let mut info = LfsInfo::new(name, found, parts);
             (info.mmp, info.missing) = (mmp, missing);
             shown(&info, info.lines(), json)
         }

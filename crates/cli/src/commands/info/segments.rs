@@ -7,7 +7,7 @@ use crate::size;
 use ordo_ondisk::lfs::SegUse;
 use ordo_ondisk::lfs::ifile::SegFlags;
 use ordofs::rt::Rt;
-use ordofs::{ImageSpec, LogSegments};
+use ordofs::{ImageSpec, LfsSegments};
 use serde::Serialize;
 
 /// Segments in a line of the map.
@@ -69,7 +69,7 @@ fn state(usage: &SegUse, is_head: bool) -> State {
 
 impl SegmentMap {
     /// The map of a volume with this name.
-    pub fn new(image: String, of: &LogSegments) -> SegmentMap {
+    pub fn new(image: String, of: &LfsSegments) -> SegmentMap {
         let segment = |(n, usage): (usize, &SegUse)| Segment {
             segment: n,
             state: state(usage, of.head.is_some_and(|head| head.0 as usize == n)),
@@ -153,7 +153,7 @@ impl SegmentMap {
 pub(super) fn show(spec: &ImageSpec, json: bool) -> Outcome {
     let rt = Rt::real_time();
     let opened = Opened::to_read(&rt, spec)?;
-    let Some(found) = opened.mounted.log_segments() else {
+    let Some(found) = opened.mounted.lfs_segments() else {
         return Err(usage(format!("{spec}: is UFS; only a log-structured volume (LFS) has segments")));
     };
     let map = SegmentMap::new(json_text(spec.to_string().as_bytes()).0, &found);
@@ -179,7 +179,7 @@ mod tests {
             usage(dirty, 500),
             usage(dirty.with(SegFlags::ERROR), 450),
         ];
-        let map = SegmentMap::new("v".into(), &LogSegments { segment_size: 1000, usage, head: Some(SegNo(5)) });
+        let map = SegmentMap::new("v".into(), &LfsSegments { segment_size: 1000, usage, head: Some(SegNo(5)) });
         let lines = map.lines();
         assert_eq!(lines[0], "v: 7 segments of 1000, 1 clean; 3.0k alive, 43%");
         assert_eq!(lines[2], "       0  990.-*!");

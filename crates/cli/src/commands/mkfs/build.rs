@@ -235,7 +235,7 @@ impl std::error::Error for TooFull {}
 /// Fills a new volume, and leaves it clean.
 fn filled(args: &Args, spec: &ImageSpec, tree: &Tree, rt: &Rt, disk: Rc<dyn Disk>) -> anyhow::Result<Lost> {
     let mut options = MountOptions { noatime: true, ..MountOptions::default() };
-    if !args.is_log() {
+    if !args.is_lfs() {
         options.scheme = Some("async".into());
     }
     // A cluster moves if it was not written before, and when that is depends on the disk (B1). On a new volume there is

@@ -10,7 +10,7 @@ use ordo_ondisk::superblock::newfs::{NewfsParams, Rotation, System};
 use ordo_ondisk::{Cgx, Endian, Format};
 use ordofs::disk::{Disk, Existing};
 use ordofs::rt::Rt;
-use ordofs::{Acls, NewLog, NewVolume, OpenError};
+use ordofs::{Acls, NewLfs, NewVolume, OpenError};
 use std::ops::Range;
 use std::path::Path;
 use std::rc::Rc;
@@ -28,7 +28,7 @@ const KNOWN_BY: Range<u64> = 1372..1376;
 /// A volume that is about to be made.
 pub(super) enum New {
     Ufs(NewVolume),
-    Log(NewLog),
+    Log(NewLfs),
 }
 
 impl New {
@@ -147,7 +147,7 @@ impl Args {
         match self.kind {
             Kind::Ufs1 => New::Ufs(NewVolume { params: self.params(Format::Ufs1, bytes, sector, clock) }),
             Kind::Ufs2 => New::Ufs(NewVolume { params: self.params(Format::Ufs2, bytes, sector, clock) }),
-            Kind::Lfs => New::Log(NewLog::new(bytes).with(|of| self.put(of, sector, clock))),
+            Kind::Lfs => New::Log(NewLfs::new(bytes).with(|of| self.put(of, sector, clock))),
         }
     }
 
@@ -157,7 +157,7 @@ impl Args {
     }
 
     /// Whether it is a log-structured volume.
-    pub(super) fn is_log(&self) -> bool {
+    pub(super) fn is_lfs(&self) -> bool {
         self.kind == Kind::Lfs
     }
 

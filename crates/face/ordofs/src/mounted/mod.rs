@@ -1,9 +1,9 @@
 //! A mounted volume: layout, scheme, cache and disk, put together. The async interface.
 
 mod engine;
-mod log;
+mod lfs;
 
-pub use log::{LOG_SCHEME, LogSegments, LogState, without_rules};
+pub use lfs::{LFS_SCHEME, LfsSegments, LfsState, without_rules};
 
 use crate::active;
 use crate::claim;
@@ -146,7 +146,7 @@ impl Mounted {
             Found::Lfs(_) if options.quotas.of_files() => {
                 return Err(ordo_vfs::Error::io("a log-structured volume has no quotas").into());
             }
-            Found::Lfs(_) => return Mounted::mount_log(rt, located, options, None).await,
+            Found::Lfs(_) => return Mounted::mount_lfs(rt, located, options, None).await,
         };
         Mounted::assemble(rt, located, scheme, options, Some(options.quotas)).await
     }
@@ -346,8 +346,8 @@ async fn reclaim(fs: Weak<Ufs<Ffs>>, reclaimer: Weak<Reclaimer>, notices: Notice
 
 fn make_scheme(options: &MountOptions, default: &str) -> std::result::Result<Rc<dyn Scheme>, OpenError> {
     let name = options.scheme.as_deref().unwrap_or(default);
-    if name == LOG_SCHEME {
-        return Err(OpenError::OnlyLog);
+    if name == LFS_SCHEME {
+        return Err(OpenError::OnlyLfs);
     }
     let known = ordo_schemes::by_name(name).ok_or_else(|| OpenError::NoScheme(name.into()))?;
     Ok(known.make(options.settings.clone())?)

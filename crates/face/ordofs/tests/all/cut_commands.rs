@@ -9,7 +9,7 @@ use ordo_rt::Rt;
 use ordo_vfs::{Caller, FileSystem, Kind, Mode as Permissions, Name};
 use ordofs::path::Held;
 use ordofs::{
-    Acls, JournalChange, MmpChange, MountOptions, Mounted, NewLog, NewVolume, Tuning, VolumeId, claimed, locate_on,
+    Acls, JournalChange, MmpChange, MountOptions, Mounted, NewLfs, NewVolume, Tuning, VolumeId, claimed, locate_on,
     make_snapshot, remove_snapshot, resize_on,
 };
 use std::cell::RefCell;
@@ -151,6 +151,6 @@ fn no_cut_of_a_command_leaves_a_ufs_volume_that_nobody_can_use() {
 #[test]
 fn no_cut_of_a_command_leaves_a_log_structured_volume_that_nobody_can_use() {
     let ram = RamDisk::new(DISK);
-    NewLog::new(DISK).create_on(&Rt::virtual_time(1), Rc::new(ram.clone())).unwrap();
+    NewLfs::new(DISK).create_on(&Rt::virtual_time(1), Rc::new(ram.clone())).unwrap();
     cut_everywhere("LFS", &ram);
 }

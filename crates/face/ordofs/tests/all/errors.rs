@@ -12,7 +12,7 @@ use ordofs::rt::Rt;
 use ordofs::schemes::Settings;
 use ordofs::vfs::{Caller, FileSystem, Refusal};
 use ordofs::{
-    Error, JournalChange, MountOptions, Mounted, NewLog, NewVolume, OpenError, Origin, Tuning, Volume, schemes,
+    Error, JournalChange, MountOptions, Mounted, NewLfs, NewVolume, OpenError, Origin, Tuning, Volume, schemes,
 };
 use std::io::Read;
 use std::path::Path;
@@ -267,13 +267,13 @@ fn a_volume_that_cannot_be_opened_says_who_has_to_act() {
 fn a_log_refuses_every_scheme_but_its_own_by_name() {
     let dir = tempfile::tempdir().expect("a directory");
     let image = dir.path().join("log.img");
-    NewLog::new(SIZE).create(&image).expect("the shape is possible");
+    NewLfs::new(SIZE).create(&image).expect("the shape is possible");
     let mounted = |scheme: &str| Volume::open(&image).and_then(|volume| volume.scheme(scheme).mount());
     for known in schemes::ALL {
         let error = mounted(known.name).map(drop).expect_err("it is for UFS");
         assert!(matches!(&error, OpenError::OnlyOrder(name) if name == known.name), "{error}");
     }
-    mounted(ordofs::LOG_SCHEME).expect("it is its own").unmount().expect("the disk is well");
+    mounted(ordofs::LFS_SCHEME).expect("it is its own").unmount().expect("the disk is well");
 }
 
 /// A server that is gone: from some write on, every write and flush fails, while files are made and removed.

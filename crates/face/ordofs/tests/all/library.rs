@@ -6,7 +6,7 @@ use ordofs::disk::FileOptions;
 use ordofs::ondisk::Format;
 use ordofs::rt::Rt;
 use ordofs::vfs::{Error, Kind, Mode, Refusal, SetAttr};
-use ordofs::{FileTimes, ImageSpec, NewLog, NewVolume, OpenError, OpenOptions, Volume, locate};
+use ordofs::{FileTimes, ImageSpec, NewLfs, NewVolume, OpenError, OpenOptions, Volume, locate};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
@@ -385,7 +385,7 @@ fn a_volume_is_made_over_something_only_if_that_is_said() {
     std::fs::write(&text, "my thesis").expect("a text");
     for path in [&image.path(), &link, &text] {
         let before = std::fs::read(path).expect("it is there");
-        for made in [NewVolume::new(16 << 20).create(path), NewLog::new(16 << 20).create(path)] {
+        for made in [NewVolume::new(16 << 20).create(path), NewLfs::new(16 << 20).create(path)] {
             let error = made.expect_err("it holds something");
             assert!(matches!(error, OpenError::Exists { .. }), "{error}");
             let error = io::Error::from(error);
@@ -395,7 +395,7 @@ fn a_volume_is_made_over_something_only_if_that_is_said() {
     }
     assert!(NewVolume::new(16 << 20).create(image.path()).unwrap_err().to_string().contains("(UFS2)"));
     for path in [&link, &text] {
-        NewLog::new(16 << 20).overwrite(path).expect("that is said");
+        NewLfs::new(16 << 20).overwrite(path).expect("that is said");
         NewVolume::new(16 << 20).overwrite(path).expect("that is said");
         let volume = Volume::open(path).expect("a plain path").mount().expect("there is a volume");
         assert!(volume.metadata("/precious").is_err());

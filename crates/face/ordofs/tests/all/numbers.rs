@@ -8,7 +8,7 @@ use ordofs::disk::RamDisk;
 use ordofs::path::Held;
 use ordofs::rt::Rt;
 use ordofs::vfs::{Attr, Caller, Entry, Error, FileSystem, Kind, Mode, Name, Refusal, Result, SetAttr};
-use ordofs::{Fs, MountOptions, Mounted, NewLog, locate_on};
+use ordofs::{Fs, MountOptions, Mounted, NewLfs, locate_on};
 use std::rc::Rc;
 
 const ROOT: Caller = Caller { uid: 0, gid: 0, umask: 0, privileged: true };
@@ -110,7 +110,7 @@ fn a_handle_finds_its_file_and_no_other_on_every_shape_of_volume() {
 fn a_handle_finds_its_file_and_no_other_in_a_log() {
     let rt = Rt::virtual_time(7);
     let ram = RamDisk::new(24 << 20);
-    NewLog::new(24 << 20).create_on(&rt, Rc::new(ram.clone())).unwrap();
+    NewLfs::new(24 << 20).create_on(&rt, Rc::new(ram.clone())).unwrap();
     live(&rt, || {
         let located = locate_on(&rt, Rc::new(ram.clone())).unwrap();
         rt.block_on(Mounted::mount(&rt, located, &MountOptions::default())).unwrap()

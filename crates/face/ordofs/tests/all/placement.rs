@@ -8,7 +8,7 @@ use ordo_workload::Session;
 use ordofs::disk::{Disk, RamDisk};
 use ordofs::ondisk::{Endian, Format};
 use ordofs::rt::Rt;
-use ordofs::{NewLog, OpenError, Part, Placement, locate_on};
+use ordofs::{NewLfs, OpenError, Part, Placement, locate_on};
 use std::rc::Rc;
 
 const BLOCK: usize = 8192;
@@ -145,6 +145,6 @@ fn a_damaged_pointer_and_a_log_are_refused() {
 
     let ram = RamDisk::new(64 << 20);
     let disk: Rc<dyn Disk> = Rc::new(ram.clone());
-    NewLog::new(64 << 20).create_on(&rt, disk).unwrap();
+    NewLfs::new(64 << 20).create_on(&rt, disk).unwrap();
     assert!(matches!(placement(&rt, &ram), Err(OpenError::OnlyUfs)));
 }

@@ -130,8 +130,8 @@ impl Args {
     }
 
     /// The volume is log-structured.
-    pub(super) fn is_log(&self) -> bool {
-        self.layout == Some(LayoutArg::Lfs) || self.scheme() == ordofs::LOG_SCHEME
+    pub(super) fn is_lfs(&self) -> bool {
+        self.layout == Some(LayoutArg::Lfs) || self.scheme() == ordofs::LFS_SCHEME
     }
 
     pub(super) fn scheme(&self) -> &str {
@@ -141,7 +141,7 @@ impl Args {
     /// Refuses what does not go with a log-structured volume.
     pub(super) fn check(&self) -> anyhow::Result<()> {
         let schemes: Vec<&str> = self.scheme.as_deref().into_iter().collect();
-        let log = layout::is_log(self.layout, &schemes)?;
+        let log = layout::is_lfs(self.layout, &schemes)?;
         if self.faults && settings::Set::read(&self.set)?.is_through_nbd() {
             return Err(usage("--set through=nbd: not with --faults, whose requests fail at the disk"));
         }
@@ -157,11 +157,11 @@ impl Args {
     pub(super) fn plan(&self, script: Script, device: &ordo_crash::Device) -> anyhow::Result<Plan> {
         // This script needs few segments.
         let few = script.name == "clean";
-        let mut plan = match self.is_log() {
+        let mut plan = match self.is_lfs() {
             true => Plan::on_log(script, device),
             false => Plan::new(self.scheme(), script, device),
         };
-        if self.is_log() && few {
+        if self.is_lfs() && few {
             plan.subject.shape = Shape::few_segments(device);
         }
         let budget = &mut plan.budget;
@@ -169,7 +169,7 @@ impl Args {
         budget.shard = self.sweep.shard;
         plan.subject.settings.without = self.without.iter().cloned().collect();
         settings::Set::read(&self.set)?.apply_all(&mut plan);
-        if self.is_log() {
+        if self.is_lfs() {
             // Its segments follow from the sizes that were set.
             plan.subject.shape = plan.subject.shape.into_log();
         }

@@ -27,8 +27,8 @@ struct Rule {
 /// rules: they are listed with the scheme that keeps them.
 pub(super) fn rules(args: &Args) -> Outcome {
     let set = settings::Set::read(&args.set)?;
-    if args.is_log() {
-        let of = |(rule, says): &(&'static str, &'static str)| Rule { scheme: ordofs::LOG_SCHEME, rule, says };
+    if args.is_lfs() {
+        let of = |(rule, says): &(&'static str, &'static str)| Rule { scheme: ordofs::LFS_SCHEME, rule, says };
         let rules: Vec<Rule> = ordofs::lfs::RULES.iter().map(of).collect();
         return list(args, &rules, |rule| {
             vec![rule.scheme.to_owned(), rule.rule.to_owned(), format!(" {}", rule.says)]

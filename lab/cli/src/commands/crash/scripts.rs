@@ -139,7 +139,7 @@ fn sampled(set: &str, args: &Args) -> anyhow::Result<Option<Work>> {
         "moves2" => moves_of(2, args.sample, args.sweep.seed),
         "moves3" => moves_of(3, args.sample, args.sweep.seed),
         "random" => {
-            let (set, log) = (Set::read(&args.set)?, args.is_log());
+            let (set, log) = (Set::read(&args.set)?, args.is_lfs());
             let seeds = random::seeds(args.sweep.seed, args.sample.unwrap_or(RANDOM_SAMPLE));
             let count = seeds.len() as u64;
             let nth = move |at: u64, device: &Device| {

@@ -47,7 +47,7 @@ fn swept(args: &Args) -> anyhow::Result<Map<String, Value>> {
     let script = args.script.as_ref().map(std::fs::read_to_string).transpose()?;
     Ok(parameters([
         ("scheme", args.scheme().into()),
-        ("layout", args.is_log().into()),
+        ("layout", args.is_lfs().into()),
         ("set", args.set.clone().into()),
         ("workload", args.workload.join(",").into()),
         ("script", script.into()),

@@ -6,7 +6,7 @@ use crate::scheme_set::SchemeSet;
 use crate::text;
 use ordo_crash::flushes::{CASES, Case, Requests, needed, requests};
 use ordo_crash::{Device, Error, Subject};
-use ordofs::LOG_SCHEME;
+use ordofs::LFS_SCHEME;
 use serde::Serialize;
 
 /// Counts the writes and flushes that the disk gets for each promise
@@ -86,13 +86,13 @@ fn subjects(args: &Args) -> anyhow::Result<Vec<(&'static str, Subject)>> {
         usage(format!("no disk is called {:?}; there are: {}", args.disk, known.join(", ")))
     })?;
     let SchemeSet { settings, separate_log, .. } = SchemeSet::read(&args.set)?;
-    let all = ordofs::schemes::ALL.iter().map(|known| known.name).chain([LOG_SCHEME]);
+    let all = ordofs::schemes::ALL.iter().map(|known| known.name).chain([LFS_SCHEME]);
     let schemes: Vec<&'static str> = match args.scheme[..] {
         [] => all.collect(),
         _ => args.scheme.iter().map(|name| mount_options::scheme(name)).collect::<Result<_, _>>()?,
     };
     let subject = |scheme| {
-        let subject = match scheme == LOG_SCHEME {
+        let subject = match scheme == LFS_SCHEME {
             true => Subject::on_log(device),
             false => Subject { settings: settings.clone(), ..Subject::new(scheme, device) },
         };

@@ -9,7 +9,7 @@ use ordo_crash::trace::{Asked, size_of};
 use ordo_crash::{Device, Error, Subject};
 use ordo_workload::random::Op;
 use ordo_workload::script::Script;
-use ordofs::{DEFAULT_SCHEME, LOG_SCHEME};
+use ordofs::{DEFAULT_SCHEME, LFS_SCHEME};
 
 /// Parses it.
 ///
@@ -20,8 +20,8 @@ pub(super) fn read(args: &Args) -> anyhow::Result<Asked> {
         let known: Vec<_> = ordo_crash::DEVICES.iter().map(|device| device.name).collect();
         usage(format!("no disk is called {:?}; there are: {}", args.disk, known.join(", ")))
     })?;
-    let log = layout::is_log(args.layout, &args.scheme.as_deref().into_iter().collect::<Vec<_>>())?;
-    let usual = if log { LOG_SCHEME } else { DEFAULT_SCHEME };
+    let log = layout::is_lfs(args.layout, &args.scheme.as_deref().into_iter().collect::<Vec<_>>())?;
+    let usual = if log { LFS_SCHEME } else { DEFAULT_SCHEME };
     let scheme = mount_options::scheme(args.scheme.as_deref().unwrap_or(usual))?;
     let (setup, call) = calls(&args.setup, &args.call.join(" "))?;
     let SchemeSet { settings, separate_log, .. } = SchemeSet::read(&args.set)?;

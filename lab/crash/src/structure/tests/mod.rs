@@ -86,7 +86,7 @@ fn table() -> Vec<(Finding, Severity, Class)> {
         (Finding::LostDirectories { group: 1, found: 1, recorded: 1 }, Manual, Damage),
         (Finding::Summary { group: 1, field: "x", found: 1, right: 1 }, Preen, Leak),
         (Finding::Totals { field: "x", found: 1, right: 1 }, Preen, Leak),
-        (Finding::Log { finding: ordo_fsck::LogFinding::FreeListEmpty {} }, Preen, Behind),
+        (Finding::Log { finding: ordo_fsck::LfsFinding::FreeListEmpty {} }, Preen, Behind),
     ]
 }
 

@@ -71,7 +71,7 @@ fn best(rates: &[Option<f64>]) -> Vec<String> {
 }
 
 fn way(system: &System) -> Way {
-    let promises = match system.is_log() {
+    let promises = match system.is_lfs() {
         true => Some(ordofs::lfs::promises()),
         false => schemes::by_name(system.scheme)
             .and_then(|known| known.make(Settings { alloc_init: system.alloc_init(), ..Settings::default() }).ok())

@@ -136,7 +136,7 @@ impl Job {
     /// Bytes of a block: 4 KB in section 4 and under the log in section 2, 8 KB elsewhere.
     fn block(&self) -> u32 {
         match self.work {
-            Work::Small | Work::Large if self.system.is_log() => 4096,
+            Work::Small | Work::Large if self.system.is_lfs() => 4096,
             Work::Fresh | Work::Full(_) | Work::Logged(..) => 4096,
             _ => 8192,
         }
@@ -167,7 +167,7 @@ impl Job {
     }
 
     fn tpcb(&self) -> Params {
-        let warm = if self.system.is_log() { self.used_up() } else { WARM };
+        let warm = if self.system.is_lfs() { self.used_up() } else { WARM };
         Params::default().with("transactions", TRANSACTIONS).with("warm", warm)
     }
 

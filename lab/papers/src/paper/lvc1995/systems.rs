@@ -8,7 +8,7 @@
 use crate::Machine;
 use ordofs::ondisk::superblock::newfs::Rotation;
 use ordofs::schemes::Settings;
-use ordofs::{AllocInit, LOG_SCHEME};
+use ordofs::{AllocInit, LFS_SCHEME};
 
 /// Which disk, with which machine around it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,7 +38,7 @@ pub(super) struct System {
 }
 
 const fn lfs(key: &'static str, what: &'static str) -> System {
-    System { key, what, scheme: LOG_SCHEME, maxcontig: 8, rotdelay: 0, sprite: false, reallocates: false }
+    System { key, what, scheme: LFS_SCHEME, maxcontig: 8, rotdelay: 0, sprite: false, reallocates: false }
 }
 
 const fn ffs(key: &'static str, what: &'static str, maxcontig: u32, rotdelay: u32) -> System {
@@ -97,8 +97,8 @@ pub(super) const SPRITE_DRIVE: &str = "cdc_wren_iv";
 const SUN_4_260: f64 = 21.8 / 8.7;
 
 impl System {
-    pub(super) fn is_log(&self) -> bool {
-        self.scheme == LOG_SCHEME
+    pub(super) fn is_lfs(&self) -> bool {
+        self.scheme == LFS_SCHEME
     }
 
     /// The settings of its scheme. 4.4BSD frees the fragments that a file has outgrown at once, as FreeBSD does.
@@ -132,7 +132,7 @@ impl System {
             // A turn of 57 sectors takes 11.1 ms, 16 of them (a block) 3.1 ms.
             machine.shape.rotation = Some(Rotation { rotdelay_ms: 3 * self.rotdelay, rps: 90, nsect: 57 });
         }
-        if self.is_log() {
+        if self.is_lfs() {
             machine = machine.over_a_log();
         }
         if self.sprite {

@@ -16,7 +16,7 @@ use ordo_vfs::{Caller, Error, FileSystem, Kind, Mode, Name, NodeId, Refusal};
 use ordofs::disk::{Disk, RamDisk};
 use ordofs::lfs::{Counters, Policy};
 use ordofs::rt::{Rng, Rt};
-use ordofs::{MountOptions, Mounted, NewLog, locate_on};
+use ordofs::{MountOptions, Mounted, NewLfs, locate_on};
 
 use self::pattern::Pattern;
 use self::plug::{Method, Simulated};
@@ -74,7 +74,7 @@ impl Case {
     fn run(&self) -> Result<Option<Measured>> {
         let rt = Rt::virtual_time(SEED);
         let disk: Rc<dyn Disk> = Rc::new(RamDisk::new(SIZE));
-        let new = NewLog::new(SIZE).with(|of| (of.segment, of.minfreeseg) = (Some(SEGMENT), Some(40)));
+        let new = NewLfs::new(SIZE).with(|of| (of.segment, of.minfreeseg) = (Some(SEGMENT), Some(40)));
         new.create_on(&rt, disk.clone())?;
         let options = MountOptions { cache: 8 << 20, cleaner: Some(self.policy), ..MountOptions::default() };
         let located = locate_on(&rt, disk)?;
@@ -90,7 +90,7 @@ impl Case {
 
     async fn age(&self, rt: &Rt, mounted: &Mounted) -> Result<Measured> {
         let (fs, who) = (mounted.fs(), Caller { privileged: true, ..Caller::default() });
-        let used = || mounted.log().map_or((0, 1), |log| log.used);
+        let used = || mounted.lfs().map_or((0, 1), |log| log.used);
         let data = vec![0x5a; FILE];
         let mut files: Vec<NodeId> = Vec::new();
         while used().0 * 100 < used().1 * self.percent {
@@ -130,7 +130,7 @@ impl Case {
 }
 
 fn counters(mounted: &Mounted) -> Counters {
-    mounted.log().map(|log| log.counters).unwrap_or_default()
+    mounted.lfs().map(|log| log.counters).unwrap_or_default()
 }
 
 const POLICIES: [(Policy, &str); 2] = [(Policy::Greedy, "greedy"), (Policy::CostBenefit, "cost-benefit")];

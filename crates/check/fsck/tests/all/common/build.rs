@@ -21,10 +21,6 @@ pub(crate) const ATTRS: u32 = 9;
 pub(crate) const OTHER: u32 = 10;
 pub(crate) const SUB: u32 = 11;
 pub(crate) const INNER: u32 = 12;
-/// A free inode.
-pub(crate) const FREE: u32 = 13;
-
-const BYTES: u64 = 4 << 20;
 
 pub(crate) struct Volume {
     pub(crate) disk: RamDisk,
@@ -36,10 +32,6 @@ pub(crate) struct Volume {
 type Names<'a> = &'a [(u32, u8, &'a str)];
 
 impl Volume {
-    pub(crate) fn new(format: Format, endian: Endian, softdep: bool) -> Volume {
-        Volume::sized(format, endian, softdep, BYTES)
-    }
-
     pub(crate) fn sized(format: Format, endian: Endian, softdep: bool, bytes: u64) -> Volume {
         let wanted = NewfsParams {
             endian,
@@ -221,13 +213,6 @@ impl Volume {
     pub(crate) fn maps(&self, c: u32, change: impl FnOnce(&mut CgMut<'_>)) {
         let endian = self.g.endian;
         self.group(c, |bytes, layout| change(&mut CgMut::new(bytes, layout, endian).expect("a whole group")));
-    }
-
-    /// The map of free fragments of a group.
-    pub(crate) fn map_of(&self, c: u32) -> Vec<u8> {
-        let mut bytes = vec![0; self.g.cgsize as usize];
-        self.disk.peek(self.g.byte(self.g.cgtod(Cgx(c))).0, &mut bytes);
-        cg::Cg::new(&bytes, CgLayout::computed(&self.g, Cgx(c)), self.g.endian).expect("a whole group").free().to_vec()
     }
 
     /// Changes the superblock, and gives it its check hash.

@@ -3,7 +3,7 @@
 use super::build::Built;
 use super::run;
 use crate::common;
-use ordo_fsck::{LogFinding, Mode};
+use ordo_fsck::{LfsFinding, Mode};
 use ordo_ondisk::lfs::ifile::SegFlags;
 use ordo_ondisk::lfs::{CleanerInfo, Daddr, IFILE, NextFree, Serial};
 use ordo_ondisk::{FragNo, Ino};
@@ -152,6 +152,6 @@ fn every_kind_of_finding_has_a_case() {
     // The last two have tests of their own (roll.rs).
     let apart = ["LogBreaks", "NoCleanSegment"];
     let cases: Vec<&str> = OF_THE_LOG.iter().map(|case| case.0).chain(apart).collect();
-    let missing: Vec<_> = LogFinding::NAMES.iter().filter(|name| !cases.contains(name)).collect();
+    let missing: Vec<_> = LfsFinding::NAMES.iter().filter(|name| !cases.contains(name)).collect();
     assert!(missing.is_empty(), "{missing:?}");
 }

@@ -17,11 +17,11 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 /// The name by which `scheme=` calls the order of a log-structured volume.
-pub const LOG_SCHEME: &str = "lfs";
+pub const LFS_SCHEME: &str = "lfs";
 
 /// The state of a mounted log-structured volume.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct LogState {
+pub struct LfsState {
     /// Its geometry.
     pub geometry: Geometry,
     /// Segments that can be written now.
@@ -34,7 +34,7 @@ pub struct LogState {
 
 /// The segments of a mounted log-structured volume.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LogSegments {
+pub struct LfsSegments {
     /// Bytes of a segment.
     pub segment_size: u32,
     /// The segment usage table, segment by segment: what fsck checks the live bytes against.
@@ -43,10 +43,10 @@ pub struct LogSegments {
     pub head: Option<SegNo>,
 }
 
-impl LogState {
-    fn of(fs: &Ufs<Lfs>) -> LogState {
+impl LfsState {
+    fn of(fs: &Ufs<Lfs>) -> LfsState {
         let lfs = fs.layout();
-        LogState {
+        LfsState {
             geometry: *lfs.geometry(),
             clean_segments: lfs.clean_segments(),
             used: lfs.used(),
@@ -60,13 +60,13 @@ impl Mounted {
     ///
     /// # Errors
     /// See [`Mounted::open`].
-    pub async fn mount_log(
+    pub async fn mount_lfs(
         rt: &Rt,
         located: Located,
         options: &MountOptions,
         around: Option<Around>,
     ) -> std::result::Result<Mounted, OpenError> {
-        let Found::Lfs(found) = &located.found else { return Err(OpenError::OnlyLog) };
+        let Found::Lfs(found) = &located.found else { return Err(OpenError::OnlyLfs) };
         check(options)?;
         let id = located.found.id();
         let g = found.superblock.geometry();
@@ -104,25 +104,25 @@ impl Mounted {
     }
 
     /// The state of a log-structured volume; `None` for others.
-    pub fn log(&self) -> Option<LogState> {
-        self.log_watch()()
+    pub fn lfs(&self) -> Option<LfsState> {
+        self.lfs_watch()()
     }
 
     /// The same at any later moment, without keeping the file system in memory; `None` once it is gone.
-    pub fn log_watch(&self) -> impl Fn() -> Option<LogState> + use<> {
+    pub fn lfs_watch(&self) -> impl Fn() -> Option<LfsState> + use<> {
         let fs = Rc::downgrade(&self.fs);
         move || match &*fs.upgrade()? {
-            Fs::Lfs(fs) => Some(LogState::of(fs)),
+            Fs::Lfs(fs) => Some(LfsState::of(fs)),
             Fs::Ffs(_) => None,
         }
     }
 
     /// The segments of a log-structured volume; `None` for others. Of a volume that was mounted for reading after a
     /// crash, as the roll-forward leaves them in memory.
-    pub fn log_segments(&self) -> Option<LogSegments> {
+    pub fn lfs_segments(&self) -> Option<LfsSegments> {
         let Fs::Lfs(fs) = &*self.fs else { return None };
         let (usage, head) = fs.layout().segments();
-        Some(LogSegments { segment_size: fs.layout().geometry().ssize, usage, head })
+        Some(LfsSegments { segment_size: fs.layout().geometry().ssize, usage, head })
     }
 
     /// Runs the cleaner, and makes its results durable.
@@ -151,7 +151,7 @@ impl Mounted {
 /// Refuses options of the schemes, which this volume does not take.
 fn check(options: &MountOptions) -> std::result::Result<(), OpenError> {
     match options.scheme.as_deref() {
-        None | Some(LOG_SCHEME) => {}
+        None | Some(LFS_SCHEME) => {}
         Some(name) if ordo_schemes::by_name(name).is_some() => return Err(OpenError::OnlyOrder(name.into())),
         Some(name) => return Err(OpenError::NoScheme(name.into())),
     }
@@ -193,7 +193,7 @@ pub fn without_rules(names: &BTreeSet<String>) -> std::result::Result<Vec<&'stat
     let known = |rule: &String| {
         let found = RULES.iter().find(|(name, _)| name == rule).map(|(name, _)| *name);
         let rules = || RULES.iter().map(|(name, _)| *name).collect();
-        found.ok_or_else(|| NoRule { scheme: LOG_SCHEME, rule: rule.clone(), rules: rules() })
+        found.ok_or_else(|| NoRule { scheme: LFS_SCHEME, rule: rule.clone(), rules: rules() })
     };
     names.iter().map(known).collect()
 }
