@@ -77,10 +77,12 @@ impl Header {
         possible.then_some(header)
     }
 
-    /// The number in these bytes, if they look like a header at all.
-    pub(crate) fn number(bytes: &[u8]) -> Option<Lsn> {
-        let (raw, _) = Raw::ref_from_prefix(bytes).ok()?;
-        (raw.magic == MAGIC).then(|| Lsn(raw.lsn.get()))
+    /// The first place in these bytes, in steps of [`ALIGN`], that looks like a header at all, with the number there.
+    pub(crate) fn first(bytes: &[u8]) -> Option<(usize, Lsn)> {
+        let steps = bytes.chunks_exact(ALIGN as usize).take(places(bytes));
+        let at = steps.enumerate().find(|(_, step)| step.starts_with(&MAGIC))?.0.saturating_mul(ALIGN as usize);
+        let (raw, _) = Raw::ref_from_prefix(bytes.get(at..)?).ok()?;
+        Some((at, Lsn(raw.lsn.get())))
     }
 
     /// True if header and payload have the right checksum for the log `id`.
@@ -109,6 +111,11 @@ impl Header {
 /// The bytes of the header of a record that begins here, if they have an end.
 pub(crate) fn header_at(at: u64) -> Option<std::ops::Range<u64>> {
     Some(at..at.checked_add(HEADER as u64)?)
+}
+
+/// How many headers may begin in these bytes and lie in them as a whole, at steps of [`ALIGN`].
+pub(crate) fn places(bytes: &[u8]) -> usize {
+    bytes.len().checked_sub(HEADER).map_or(0, |last| (last / ALIGN as usize).saturating_add(1))
 }
 
 /// CRC-32C of the log's id, the header after the checksum field, and the payload.

@@ -9,7 +9,7 @@ use crate::error::{Damage, Witness};
 use crate::geometry::window;
 use crate::marks::Marks;
 use crate::read::Reader;
-use crate::record::{ALIGN, HEADER, Header, header_at};
+use crate::record::{ALIGN, Header, header_at, places};
 use crate::state::Recovery;
 use crate::superblock::Superblock;
 use crate::walk::Walk;
@@ -62,14 +62,13 @@ async fn hole(circle: &Circle, superblock: &Superblock, walk: &mut Walk) -> Resu
         walk.reader.load(header, to).await?;
         // Candidates of this lap, or of a later one that belongs to a lost superblock.
         let window = walk.reader.get(at..to);
-        let places = (0..=window.len().saturating_sub(HEADER)).step_by(ALIGN as usize);
-        let passed = (places.clone().count() as u64).saturating_mul(ALIGN);
-        let found = places.map(|from| (from, Header::number(window.get(from..).unwrap_or_default())));
-        let Some((from, lsn)) = found.filter_map(|(from, lsn)| Some((from as u64, lsn?))).next() else {
+        let Some((from, lsn)) = Header::first(window) else {
+            // At least the one that was asked for is none.
+            let passed = (places(window).max(1) as u64).saturating_mul(ALIGN);
             at = at.saturating_add(passed);
             continue;
         };
-        at = at.saturating_add(from);
+        at = at.saturating_add(from as u64);
         if lsn.0.checked_sub(at).is_some_and(|later| later > 0 && later.is_multiple_of(circle.size)) {
             let mut later = Walk::new(Reader::new(circle.clone()), circle.clone(), superblock.id, 0..=u32::MAX, lsn.0);
             if later.record(lsn.0).await?.is_some() {
