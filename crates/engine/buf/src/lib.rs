@@ -39,6 +39,7 @@ mod capability;
 mod copies;
 mod dirty;
 mod evict;
+mod flight;
 mod health;
 mod held;
 mod home;

@@ -344,7 +344,7 @@ impl<L: Log> Defers for Journal<L> {
 
 impl<L: Log> TracksBufs for Journal<L> {
     fn wants_flush(&self) -> bool {
-        self.shared.state.borrow().members.has_sent()
+        self.shared.state.borrow().members.are_homeward()
     }
 
     fn discarded(&self, _cache: &Rc<Cache>, buf: &BufRef) {
