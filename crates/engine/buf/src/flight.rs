@@ -1,7 +1,7 @@
 //! What is in flight: images that were sent and are not durable yet.
 //!
-//! An image departs; the device completes it, or refuses it; it arrives, durable or lost. Each of these is recorded here
-//! at once for its buf ([`buf::Flight`](crate::buf::Flight)) and for the cache, and nowhere else.
+//! An image departs; the device completes it, or refuses it; it arrives, durable or lost. Each of these is recorded
+//! here at once, for its buf ([`Flight`](crate::buf::Flight)) and for the cache, and nowhere else.
 
 use crate::buf::ImageNo;
 use crate::{BufRef, Key};
