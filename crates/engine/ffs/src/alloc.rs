@@ -10,32 +10,17 @@
 
 use crate::cg::{damage, find_run, is_free_block, mark, smallest_run};
 use crate::group::Group;
+use crate::optim::Optim;
 use crate::{Ffs, corrupt};
 use ordo_buf::{BufRef, Run};
 use ordo_ondisk::cg::Cg;
 use ordo_ondisk::{CgFrag, Cgx, Corrupt, FragNo};
 use ordo_vfs::{Error, Refusal, Result};
-use std::cell::Cell;
 
 /// Fragments that were allocated, and the buf of the group that gave them.
 pub(crate) struct Taken {
     pub(crate) run: Run,
     pub(crate) group: BufRef,
-}
-
-/// What the allocator saves when a fragment has to move: time, by moving it where it can grow to a whole block, or
-/// space, by taking the smallest run that fits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Optim {
-    Time,
-    Space,
-}
-
-/// What allocation remembers about a volume besides its maps.
-pub(crate) struct Memory {
-    pub(crate) optim: Cell<Optim>,
-    /// The group last chosen for a new section of a file.
-    pub(crate) cgrotor: Cell<Cgx>,
 }
 
 /// How to search for a run of fragments.
