@@ -1,4 +1,4 @@
-//! The room that the disk below has for copies, which snapshots need (snapshot-1).
+//! The room that the disk below has for copies, which snapshots need (ffs-snapshot-1).
 
 use std::fmt;
 use std::rc::Rc;

@@ -1,6 +1,5 @@
 //! The settings of a scheme, by the names of the mount options.
 
-use crate::rules::{RuleNames, Rules};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -173,10 +172,6 @@ impl Settings {
         let mut said: Vec<String> = named.chain(commit).collect();
         said.sort();
         said
-    }
-
-    pub(crate) fn dropped<R: RuleNames>(&self) -> Rules<R> {
-        self.without.iter().filter_map(|name| R::by_name(name)).collect()
     }
 }
 

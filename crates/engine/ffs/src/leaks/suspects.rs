@@ -29,7 +29,7 @@ impl Suspects {
         Suspects { at_work: Cell::new(at_work), ..Suspects::default() }
     }
 
-    /// Torn groups are accepted (K4).
+    /// Torn groups are accepted (ffs-leaks-4).
     pub(crate) fn at_work(&self) -> bool {
         self.at_work.get()
     }

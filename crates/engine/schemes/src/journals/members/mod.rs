@@ -9,7 +9,7 @@
 //! M4. A buf without a place is not in the log: its layout, which gives it one when it leaves, recovers it by itself
 //!     (a batch has a summary). It may leave once the transaction is durable.
 
-use super::Txn;
+use super::txn::{Captured, Txn};
 use ordo_buf::{BufRef, ImageNo, Landing};
 use ordo_disk::{DiskOff, Image};
 use std::rc::Rc;
@@ -82,14 +82,6 @@ impl Member {
         let later = self.last > txn;
         self.low = self.low.filter(|low| later || *low > txn).map(|low| low.max(txn.next()));
     }
-}
-
-/// What a transaction has done to a block.
-pub(crate) struct Captured {
-    pub(crate) at: DiskOff,
-    /// The block before, as log and home have it; `None` if they have nothing of it.
-    pub(crate) before: Option<Image>,
-    pub(crate) now: Image,
 }
 
 /// What may be written in place of a buf.
