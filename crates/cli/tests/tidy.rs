@@ -28,6 +28,8 @@ const FOLDERS: [&str; 7] = ["base", "logs", "engine", "check", "face", "cli", "l
 const CIRCULAR: [&str; 6] = [
     "crates/base/ondisk",
     "crates/check/fsck",
+    // The cache asks its scheme, and each answer may call the cache that asked: only a trait with the cache as its one
+    // implementor would open `cache.rs`, `scheme.rs` and two files of `capability`.
     "crates/engine/buf",
     "crates/engine/recover",
     "crates/face/fuse",

@@ -514,20 +514,20 @@ impl Cache {
 
     /// Discards a buf: its contents were freed, and must not be written any more. An image in flight still lands; the
     /// next use of the place is written after it, since the queue keeps overlapping writes in order.
-    pub fn discard(self: &Rc<Self>, buf: &BufRef) {
+    pub fn discard(&self, buf: &BufRef) {
         if buf.state.get() == State::Dirty {
             self.inner.borrow_mut().dirty.drop_buf(buf);
         }
         self.remove(buf);
         buf.state.set(State::Dead);
         if buf.slot() != 0 {
-            self.capabilities().discarded(self, buf);
+            self.capabilities().discarded(buf);
         }
         buf.changed.notify_all();
     }
 
     /// Discards the buf cached under `key`, if any.
-    pub fn discard_key(self: &Rc<Self>, key: Key) {
+    pub fn discard_key(&self, key: Key) {
         if let Some(buf) = self.find(key) {
             self.discard(&buf);
         } else if let Some(loading) = self.loading(key) {

@@ -210,7 +210,7 @@ impl TracksBufs for NeverContent {
         true
     }
 
-    fn discarded(&self, _: &Rc<Cache>, _: &BufRef) {}
+    fn discarded(&self, _: &BufRef) {}
 }
 
 #[test]
