@@ -1,6 +1,7 @@
 //! One buf: a piece of the volume in memory.
 
-use ordo_disk::{Block, DiskOff, Image, Kind, Written};
+use crate::Role;
+use ordo_disk::{Block, DiskOff, Image, Written};
 use ordo_ondisk::{FragNo, Ino, Lbn};
 use ordo_rt::Time;
 use std::cell::{Cell, Ref, RefCell};
@@ -101,7 +102,7 @@ pub type BufRef = Rc<Buf>;
 /// therefore knows what is dirty.
 pub struct Buf {
     key: Key,
-    pub(crate) kind: Cell<Kind>,
+    pub(crate) kind: Cell<Role>,
     pub(crate) image: RefCell<Image>,
     pub(crate) addr: Cell<Option<DiskOff>>,
     pub(crate) state: Cell<State>,
@@ -149,7 +150,7 @@ pub(crate) enum State {
 }
 
 impl Buf {
-    pub(crate) fn new(key: Key, kind: Kind, addr: Option<DiskOff>, block: Block, state: State) -> BufRef {
+    pub(crate) fn new(key: Key, kind: Role, addr: Option<DiskOff>, block: Block, state: State) -> BufRef {
         Rc::new_cyclic(|buf| Buf {
             key,
             kind: Cell::new(kind),
@@ -178,7 +179,7 @@ impl Buf {
     }
 
     /// The kind of thing in it, for the recorder, the schemes and the statistics.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> Role {
         self.kind.get()
     }
 

@@ -6,7 +6,7 @@ use crate::flight::Flights;
 use crate::policy::{Policy, Syncer};
 use crate::stats::CacheStats;
 use crate::{Buf, BufRef, Capabilities, Health, Home, Key, Ledger, Role, Scheme, SeesChanges, Ticket, WhileLeaving};
-use ordo_disk::{Block, DiskOff, Kind, Queue, Tag};
+use ordo_disk::{Block, DiskOff, Queue, Tag};
 use ordo_ondisk::{Ino, Lbn};
 use ordo_rt::Rt;
 use ordo_vfs::{Error, Result};
@@ -425,12 +425,12 @@ impl Cache {
 
     /// Whether the buf has the bytes that were put into it (buf-9).
     pub fn keeps_bytes(&self, buf: &Buf) -> bool {
-        self.lost.is_none() || buf.kind() != Kind::Data
+        self.lost.is_none() || buf.kind() != Role::Data
     }
 
     /// Lets `f` change the bytes of the buf, or bytes in place of them that are not kept.
     pub(crate) fn change<R>(&self, buf: &Buf, f: impl FnOnce(&mut [u8]) -> R) -> R {
-        let Some(lost) = self.lost.as_ref().filter(|_| buf.kind() == Kind::Data) else { return buf.change(f) };
+        let Some(lost) = self.lost.as_ref().filter(|_| buf.kind() == Role::Data) else { return buf.change(f) };
         buf.renew();
         let (mut lost, len) = (lost.borrow_mut(), buf.len());
         if lost.len() < len {

@@ -1,7 +1,7 @@
 //! The layout as the cache sees it.
 
-use crate::{Boxed, Buf, BufRef, Undo};
-use ordo_disk::{DiskOff, Kind};
+use crate::{Boxed, Buf, BufRef, Role, Undo};
+use ordo_disk::DiskOff;
 use ordo_vfs::{Error, Result};
 
 /// One write, as a layout has shaped it.
@@ -11,7 +11,7 @@ pub struct Batch {
     /// Bytes of the write: whole sectors.
     pub len: usize,
     /// What most of it is, for the recorder and the statistics.
-    pub kind: Kind,
+    pub kind: Role,
     /// Its bufs, and where the image of each begins, in bytes from the start of the batch. What no image covers is the
     /// layout's own, or zero.
     pub bufs: Vec<(BufRef, usize)>,

@@ -2,8 +2,8 @@
 
 use crate::buf::{ImageNo, State, Stored};
 use crate::flight::Departed;
-use crate::{Boxed, BufRef, Cache, Key, Leave, Ready, Trouble};
-use ordo_disk::{DiskError, DiskOff, Image, Kind, Order, Tag, Written, all_durable};
+use crate::{Boxed, BufRef, Cache, Key, Leave, Ready, Role, Trouble};
+use ordo_disk::{DiskError, DiskOff, Image, Order, Tag, Written, all_durable};
 use ordo_vfs::{Error, Result};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -250,7 +250,7 @@ impl Cache {
             let mut first = Vec::new();
             for buf in asked.drain(..).filter(|buf| buf.is_dirty()) {
                 // Contents have no dependencies.
-                let wanted = buf.kind() == Kind::Data || chosen.len() + first.len() < most;
+                let wanted = buf.kind() == Role::Data || chosen.len() + first.len() < most;
                 let ready = wanted.then(|| self.capabilities().ready(self, &buf));
                 let (round, soon) = match ready {
                     None => (0, false),
@@ -423,7 +423,7 @@ impl Cache {
         self.make_dirty(buf);
         self.scheme().failed(buf);
         let failure = Error::io(error.clone());
-        let metadata = !matches!((buf.key(), buf.kind()), (Key::File(..), Kind::Data));
+        let metadata = !matches!((buf.key(), buf.kind()), (Key::File(..), Role::Data));
         if metadata || error.op == ordo_disk::DiskOp::Flush {
             let why = format!("{error}, writing {buf:?}; the volume is read-only now");
             self.health().degrade(failure.clone().told_as(why));

@@ -189,10 +189,10 @@ impl Ffs {
             return Err(corrupt(damage(group.c, "cg_blksfree", at.0, "which is no file's to have, but marked free")));
         }
         let change = group.change(self, |cg| {
-            match choice.found {
-                Found::Preferred => {}
-                Found::Run => cg.set_frotor(choice.first & !7),
-                Found::Block => {
+            match choice.how {
+                How::Preferred => {}
+                How::Fragments => cg.set_frotor(choice.first & !7),
+                How::Block => {
                     cg.set_frotor(choice.first & !7);
                     // The metadata zone has few blocks; the search for the next one must not begin there.
                     if at >= self.g.cgdata(group.c) {
@@ -222,7 +222,7 @@ impl Ffs {
             let here = !pref.is_hole() && self.g.dtog(pref) == c;
             let from = if here { self.g.dtogd(pref).0 } else { cg.frotor() };
             return match find_run(cg, k, from) {
-                Some(first) => Ok(Some(Choice { first, found: Found::Run })),
+                Some(first) => Ok(Some(Choice { first, how: How::Fragments })),
                 None => Err(damage(c, "cg_frsum", cg.frsum(k), "but the map has no run of this length")),
             };
         }
@@ -231,10 +231,10 @@ impl Ffs {
         }
         let wanted = self.preferred_block(cg, c, pref);
         if is_free_block(cg, wanted) {
-            return Ok(Some(Choice { first: wanted * self.g.frag, found: Found::Preferred }));
+            return Ok(Some(Choice { first: wanted * self.g.frag, how: How::Preferred }));
         }
         match find_run(cg, self.g.frag, wanted * self.g.frag) {
-            Some(first) => Ok(Some(Choice { first, found: Found::Block })),
+            Some(first) => Ok(Some(Choice { first, how: How::Block })),
             None => Err(damage(c, "cg_cs.cs_nbfree", cg.nbfree(), "but the map has no free block")),
         }
     }
@@ -293,12 +293,13 @@ pub(crate) fn left_alone(c: Cgx) -> Error {
 
 struct Choice {
     first: u32,
-    found: Found,
+    how: How,
 }
 
-enum Found {
+/// How it was found.
+enum How {
     Preferred,
-    Run,
+    Fragments,
     Block,
 }
 

@@ -4,7 +4,7 @@
 use crate::common;
 
 use common::{fresh, located, mount, mount_on};
-use ordo_buf::{BufRef, Cache, Capabilities, TracksBufs, Wrapper};
+use ordo_buf::{BufRef, Capabilities, TracksBufs, Wrapper};
 use ordo_ondisk::{Corrupt, Endian, Format, Rule, Structure};
 use ordo_workload::Session;
 use ordofs::disk::{Cause, DiskError, DiskOff, DiskOp, Fault, FaultPlan, Faulty, Kind, RamDisk};

@@ -14,9 +14,9 @@ use ordo_buf::{BufRef, ImageNo, Landing};
 use ordo_disk::{DiskOff, Image};
 use std::rc::Rc;
 
-/// The state of a buf after a transaction.
+/// A buf as a transaction left it.
 #[derive(Clone)]
-struct State {
+struct Version {
     txn: Txn,
     image: Image,
     at: Option<DiskOff>,
@@ -27,8 +27,8 @@ struct Member {
     /// If it is in the running transaction: the image before its first change, its address then, and whether the home
     /// had nothing of it.
     running: Option<(Image, Option<DiskOff>, bool)>,
-    pending: Option<State>,
-    stable: Option<State>,
+    pending: Option<Version>,
+    stable: Option<Version>,
     low: Option<Txn>,
     /// The last stable transaction that changed it.
     last: Txn,
@@ -50,7 +50,7 @@ impl Member {
     }
 
     /// The buf has the same address and length as in `state`.
-    fn is_in_place(&self, state: &State) -> bool {
+    fn is_in_place(&self, state: &Version) -> bool {
         (self.buf.addr(), self.buf.len()) == (state.at, state.image.len())
     }
 
@@ -184,7 +184,7 @@ impl Members {
             }
             let Some(at) = at else {
                 // M4.
-                member.pending = Some(State { txn, image: now, at: None });
+                member.pending = Some(Version { txn, image: now, at: None });
                 self.pending.push(index);
                 continue;
             };
@@ -193,7 +193,7 @@ impl Members {
                 self.end_if_over(index);
                 continue;
             }
-            member.pending = Some(State { txn, image: now.clone(), at: Some(at) });
+            member.pending = Some(Version { txn, image: now.clone(), at: Some(at) });
             self.pending.push(index);
             captured.push(Captured { at, before: (!fresh).then_some(before), now });
         }
