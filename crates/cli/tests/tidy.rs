@@ -25,14 +25,13 @@ const PAPERS: (&str, usize) = ("crates/engine/schemes/src/softupdates/", 1500);
 const FOLDERS: [&str; 7] = ["base", "logs", "engine", "check", "face", "cli", "lab"];
 
 /// The crates that still have circles of files. The list may only become shorter.
-const CIRCULAR: [&str; 9] = [
+const CIRCULAR: [&str; 6] = [
     "crates/base/ondisk",
     "crates/check/fsck",
+    // The cache asks its scheme, and each answer may call the cache that asked: only a trait with the cache as its one
+    // implementor would open `cache.rs`, `scheme.rs` and two files of `capability`.
     "crates/engine/buf",
-    "crates/engine/ffs",
     "crates/engine/recover",
-    "crates/engine/schemes",
-    "crates/engine/ufs",
     "crates/face/fuse",
     "crates/face/ordofs",
 ];

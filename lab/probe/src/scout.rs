@@ -205,7 +205,7 @@ impl Wrapper for Scout {
 
     fn leaving(&self, cache: &Rc<Cache>, buf: &BufRef, image: ImageNo) -> Leave {
         let role = buf.kind();
-        for held in self.can.explain(cache, buf) {
+        for held in self.can.explain(buf) {
             let how = match held.how {
                 How::RolledBack => "rolled back",
                 How::Waits => "waits",

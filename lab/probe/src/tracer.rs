@@ -125,8 +125,8 @@ impl Tracer {
     }
 
     /// What is held back in these bufs.
-    fn held(&self, cache: &Rc<Cache>, bufs: &[BufRef]) -> Vec<Dependency> {
-        let of = |buf: &BufRef| self.can.explain(cache, buf).into_iter().map(|held| dependency(buf, held)).collect();
+    fn held(&self, bufs: &[BufRef]) -> Vec<Dependency> {
+        let of = |buf: &BufRef| self.can.explain(buf).into_iter().map(|held| dependency(buf, held)).collect();
         bufs.iter().flat_map(|buf| -> Vec<Dependency> { of(buf) }).collect()
     }
 }
@@ -191,9 +191,9 @@ impl Wrapper for Tracer {
 
     fn step(&self, cache: &Rc<Cache>, op: Op, step: Step<'_>) -> Answer {
         let (words, changed) = (Words(&step).to_string(), changed_by(&step));
-        let before = self.held(cache, &changed);
+        let before = self.held(&changed);
         let given = self.inner.step(cache, op, step);
-        let mut made = self.held(cache, &changed);
+        let mut made = self.held(&changed);
         made.retain(|dependency| !before.contains(dependency));
         let line = Line { op: op.id, step: words, answer: answer(&given.must) };
         let (changed, ripe) = (changed.iter().map(Piece::of).collect(), given.ripe.is_some());
@@ -202,7 +202,7 @@ impl Wrapper for Tracer {
     }
 
     fn leaving(&self, cache: &Rc<Cache>, buf: &BufRef, image: ImageNo) -> Leave {
-        let mut undone = self.held(cache, std::slice::from_ref(buf));
+        let mut undone = self.held(std::slice::from_ref(buf));
         undone.retain(|held| held.how == How::RolledBack);
         let leave = self.inner.leaving(cache, buf, image);
         let (buf, image) = (Piece::of(buf), image.0);

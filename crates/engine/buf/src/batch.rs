@@ -21,24 +21,11 @@
 //! B7. A batch that cannot be written turns the volume read-only, whatever it holds: pointers in other batches lead to
 //!     it, and later batches are behind the gap.
 
-use crate::{BufRef, Cache, Leave, Ready};
-use ordo_disk::{Block, DiskOff, Kind, Order, Tag, Written, all_durable};
+use crate::{Batch, BufRef, Cache, Leave, Ready};
+use ordo_disk::{Block, DiskOff, Order, Tag, Written, all_durable};
 use ordo_vfs::{Error, Result};
 use std::rc::Rc;
 use std::sync::Arc;
-
-/// One write, as a layout has shaped it.
-pub struct Batch {
-    /// Where it goes.
-    pub at: DiskOff,
-    /// Bytes of the write: whole sectors.
-    pub len: usize,
-    /// What most of it is, for the recorder and the statistics.
-    pub kind: Kind,
-    /// Its bufs, and where the image of each begins, in bytes from the start of the batch. What no image covers is the
-    /// layout's own, or zero.
-    pub bufs: Vec<(BufRef, usize)>,
-}
 
 impl Cache {
     /// Writes these bufs, which have no place, in batches that the layout shapes. Returns when the batches are in

@@ -1,6 +1,7 @@
 //! One buf: a piece of the volume in memory.
 
-use ordo_disk::{Block, DiskOff, Image, Kind};
+use crate::Role;
+use ordo_disk::{Block, DiskOff, Image, Written};
 use ordo_ondisk::{FragNo, Ino, Lbn};
 use ordo_rt::Time;
 use std::cell::{Cell, Ref, RefCell};
@@ -42,10 +43,56 @@ impl ImageNo {
 pub(crate) struct Progress {
     pub(crate) key: Key,
     pub(crate) buf: Weak<Buf>,
-    /// The last image that was sent.
+    /// The last image that was taken.
     pub(crate) sent: Cell<ImageNo>,
     /// The highest image that is durable.
     pub(crate) durable: Cell<ImageNo>,
+}
+
+/// The images of one buf that are in flight; [`crate::flight`] says what becomes of them.
+#[derive(Default)]
+pub(crate) struct Flight {
+    images: Cell<u32>,
+    /// The write of the newest of them.
+    newest: RefCell<Option<Written>>,
+    /// Set by each departure, cleared by each completion.
+    leaving: Cell<bool>,
+}
+
+impl Flight {
+    pub(crate) fn depart(&self, written: &Written) {
+        self.images.set(self.images.get() + 1);
+        self.leaving.set(true);
+        *self.newest.borrow_mut() = Some(written.clone());
+    }
+
+    pub(crate) fn complete(&self) {
+        self.leaving.set(false);
+    }
+
+    pub(crate) fn arrive(&self) {
+        self.images.set(self.images.get() - 1);
+        if self.is_over() {
+            self.newest.borrow_mut().take();
+        }
+    }
+
+    /// Nothing is in flight.
+    #[inline]
+    pub(crate) fn is_over(&self) -> bool {
+        self.images.get() == 0
+    }
+
+    /// The newest image is on its way to the device. Of two at once, the older's completion ends this.
+    #[inline]
+    pub(crate) fn is_leaving(&self) -> bool {
+        self.leaving.get()
+    }
+
+    /// The write of the newest image, until all are durable.
+    pub(crate) fn newest(&self) -> Option<Written> {
+        self.newest.borrow().clone()
+    }
 }
 
 /// A reference to a buf, which pins it (buf-6).
@@ -55,27 +102,22 @@ pub type BufRef = Rc<Buf>;
 /// therefore knows what is dirty.
 pub struct Buf {
     key: Key,
-    pub(crate) kind: Cell<Kind>,
+    pub(crate) kind: Cell<Role>,
     pub(crate) image: RefCell<Image>,
     pub(crate) addr: Cell<Option<DiskOff>>,
     pub(crate) state: Cell<State>,
-    /// Images that the device does not hold durably yet.
-    pub(crate) undurable: Cell<u32>,
     pub(crate) progress: Rc<Progress>,
+    pub(crate) flight: Flight,
     /// The syncer has it in one of its queues, under its `dirty_since`.
     pub(crate) in_line: Cell<bool>,
     /// How many times the syncer skipped it to avoid a rollback.
     pub(crate) rounds: Cell<u8>,
-    /// An image is in flight to the device.
-    pub(crate) leaving: Cell<bool>,
     pub(crate) dirty_since: Cell<Time>,
     /// Its `dirty_since` when a sweep last found it dirty.
     pub(crate) marked: Cell<Time>,
     /// The call that changed it last (buf-7).
     pub(crate) cause: Cell<u64>,
     pub(crate) referenced: Cell<bool>,
-    /// The newest image that was sent, until it is durable.
-    pub(crate) in_flight: RefCell<Option<ordo_disk::Written>>,
     pub(crate) place_in_cache: Cell<u32>,
     /// Notified when the buf is filled, when an image is written, and when one has landed.
     pub(crate) changed: ordo_rt::sync::Notify,
@@ -108,23 +150,21 @@ pub(crate) enum State {
 }
 
 impl Buf {
-    pub(crate) fn new(key: Key, kind: Kind, addr: Option<DiskOff>, block: Block, state: State) -> BufRef {
+    pub(crate) fn new(key: Key, kind: Role, addr: Option<DiskOff>, block: Block, state: State) -> BufRef {
         Rc::new_cyclic(|buf| Buf {
             key,
             kind: Cell::new(kind),
             image: RefCell::new(Arc::new(block)),
             addr: Cell::new(addr),
             state: Cell::new(state),
-            undurable: Cell::new(0),
             progress: Rc::new(Progress { key, buf: buf.clone(), sent: Cell::default(), durable: Cell::default() }),
+            flight: Flight::default(),
             in_line: Cell::new(false),
             rounds: Cell::new(0),
-            leaving: Cell::new(false),
             dirty_since: Cell::new(Time::default()),
             marked: Cell::new(Time::NEVER),
             cause: Cell::new(0),
             referenced: Cell::new(true),
-            in_flight: RefCell::new(None),
             place_in_cache: Cell::new(u32::MAX),
             changed: ordo_rt::sync::Notify::new(),
             stored: Cell::new(if state == State::Loading { Stored::Here } else { Stored::Nothing }),
@@ -139,7 +179,7 @@ impl Buf {
     }
 
     /// The kind of thing in it, for the recorder, the schemes and the statistics.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> Role {
         self.kind.get()
     }
 
@@ -175,7 +215,7 @@ impl Buf {
 
     /// Every change made to it is durable.
     pub fn is_durable(&self) -> bool {
-        !self.is_dirty() && self.undurable.get() == 0
+        !self.is_dirty() && self.flight.is_over()
     }
 
     /// The first image that can hold the present contents: the next one if the buf is dirty, else the last one.

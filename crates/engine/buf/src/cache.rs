@@ -2,16 +2,17 @@
 
 use crate::buf::{State, Stored};
 use crate::dirty::DirtyBufs;
+use crate::flight::Flights;
 use crate::policy::{Policy, Syncer};
 use crate::stats::CacheStats;
 use crate::{Buf, BufRef, Capabilities, Health, Home, Key, Ledger, Role, Scheme, SeesChanges, Ticket, WhileLeaving};
-use ordo_disk::{Block, DiskOff, Kind, Queue, Tag};
+use ordo_disk::{Block, DiskOff, Queue, Tag};
 use ordo_ondisk::{Ino, Lbn};
 use ordo_rt::Rt;
 use ordo_vfs::{Error, Result};
 use rustc_hash::FxHashMap;
 use std::cell::{Cell, OnceCell, RefCell};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,9 +41,7 @@ pub struct Cache {
     pub(crate) policy: Policy,
     pub(crate) inner: RefCell<Inner>,
     pub(crate) stats: Cell<CacheStats>,
-    pub(crate) undurable_bytes: Cell<usize>,
-    /// Images that the device has not completed yet.
-    pub(crate) on_their_way: Cell<usize>,
+    pub(crate) flights: Flights,
     /// Bytes of copies in flight ([`Policy::spare`]).
     pub(crate) copied: Cell<usize>,
     /// Held by the call that waits for room for copies.
@@ -50,11 +49,8 @@ pub struct Cache {
     /// Held while the layout shapes a batch (batch-1).
     pub(crate) shaping: ordo_rt::sync::Mutex<()>,
     /// Batches in flight, and those that failed, in the order of sending (batch-6, batch-7). Durable ones leave when
-    /// the next one comes.
+    /// the next one comes. `flights` does not know them: a batch may have no buf, and a failed one stays.
     pub(crate) batches: RefCell<Vec<ordo_disk::Written>>,
-    /// All images that were sent and are not durable yet, by buf, in the order of sending.
-    pub(crate) sent: RefCell<BTreeMap<(Key, u64), BufRef>>,
-    pub(crate) next_serial: Cell<u64>,
     pub(crate) flushing: Cell<bool>,
     pub(crate) writing_back: Cell<bool>,
     /// A third at least of what is being written are dinodes by themselves: of files with one block.
@@ -132,14 +128,11 @@ impl Cache {
             policy,
             inner: RefCell::new(inner),
             stats: Cell::default(),
-            undurable_bytes: Cell::new(0),
-            on_their_way: Cell::new(0),
+            flights: Flights::default(),
             copied: Cell::new(0),
             turn: ordo_rt::sync::Mutex::new(()),
             shaping: ordo_rt::sync::Mutex::new(()),
             batches: RefCell::default(),
-            sent: RefCell::default(),
-            next_serial: Cell::new(0),
             flushing: Cell::new(false),
             writing_back: Cell::new(false),
             writes_names: Cell::new(false),
@@ -399,7 +392,7 @@ impl Cache {
 
     /// Its image is in flight, and it must not be changed (buf-8).
     fn is_locked(&self, buf: &Buf) -> bool {
-        buf.leaving.get() && self.capabilities().while_leaving == WhileLeaving::Lock
+        buf.flight.is_leaving() && self.capabilities().while_leaving == WhileLeaving::Lock
     }
 
     /// Waits while other calls run, and restores the running call afterwards (buf-7).
@@ -424,7 +417,7 @@ impl Cache {
     pub fn fill<R>(&self, buf: &BufRef, f: impl FnOnce(&mut [u8]) -> R) -> R {
         debug_assert!(!self.is_locked(buf), "{buf:?} is changed, and nobody waited for it");
         self.tell_change(buf);
-        if buf.leaving.get() && buf.is_shared() {
+        if buf.flight.is_leaving() && buf.is_shared() {
             self.count(|s| s.copies += 1);
         }
         self.change(buf, f)
@@ -432,12 +425,12 @@ impl Cache {
 
     /// Whether the buf has the bytes that were put into it (buf-9).
     pub fn keeps_bytes(&self, buf: &Buf) -> bool {
-        self.lost.is_none() || buf.kind() != Kind::Data
+        self.lost.is_none() || buf.kind() != Role::Data
     }
 
     /// Lets `f` change the bytes of the buf, or bytes in place of them that are not kept.
     pub(crate) fn change<R>(&self, buf: &Buf, f: impl FnOnce(&mut [u8]) -> R) -> R {
-        let Some(lost) = self.lost.as_ref().filter(|_| buf.kind() == Kind::Data) else { return buf.change(f) };
+        let Some(lost) = self.lost.as_ref().filter(|_| buf.kind() == Role::Data) else { return buf.change(f) };
         buf.renew();
         let (mut lost, len) = (lost.borrow_mut(), buf.len());
         if lost.len() < len {
@@ -521,20 +514,20 @@ impl Cache {
 
     /// Discards a buf: its contents were freed, and must not be written any more. An image in flight still lands; the
     /// next use of the place is written after it, since the queue keeps overlapping writes in order.
-    pub fn discard(self: &Rc<Self>, buf: &BufRef) {
+    pub fn discard(&self, buf: &BufRef) {
         if buf.state.get() == State::Dirty {
             self.inner.borrow_mut().dirty.drop_buf(buf);
         }
         self.remove(buf);
         buf.state.set(State::Dead);
         if buf.slot() != 0 {
-            self.capabilities().discarded(self, buf);
+            self.capabilities().discarded(buf);
         }
         buf.changed.notify_all();
     }
 
     /// Discards the buf cached under `key`, if any.
-    pub fn discard_key(self: &Rc<Self>, key: Key) {
+    pub fn discard_key(&self, key: Key) {
         if let Some(buf) = self.find(key) {
             self.discard(&buf);
         } else if let Some(loading) = self.loading(key) {
@@ -546,8 +539,7 @@ impl Cache {
     /// The bufs of a file with undurable changes: dirty bufs, and bufs with images in flight. fsync must wait for the
     /// latter, too: a flush covers only the writes that were complete when it began.
     pub fn unsettled_of(&self, ino: Ino) -> Vec<BufRef> {
-        let whole = (Key::File(ino, Lbn(i64::MIN)), 0)..=(Key::File(ino, Lbn(i64::MAX)), u64::MAX);
-        let mut bufs: Vec<BufRef> = self.sent.borrow().range(whole).map(|(_, buf)| buf.clone()).collect();
+        let mut bufs = self.flights.of_file(ino);
         let inner = self.inner.borrow();
         let dirty = inner.dirty.of_file(ino);
         bufs.extend(dirty.filter_map(|lbn| inner.bufs[*inner.map.get(&Key::File(ino, lbn))? as usize].clone()));
@@ -556,12 +548,12 @@ impl Cache {
 
     /// Nothing is dirty, and no image is in flight.
     pub fn is_settled(&self) -> bool {
-        self.inner.borrow().dirty.bytes() == 0 && self.sent.borrow().is_empty()
+        self.inner.borrow().dirty.bytes() == 0 && self.flights.are_over()
     }
 
     /// All bufs with undurable changes.
     pub fn unsettled(&self) -> Vec<BufRef> {
-        let mut bufs: Vec<BufRef> = self.sent.borrow().values().cloned().collect();
+        let mut bufs = self.flights.bufs();
         bufs.extend(self.inner.borrow().dirty.all());
         bufs
     }

@@ -43,7 +43,7 @@ impl Cache {
             let at = inner.hand % count;
             inner.hand = at + 1;
             let Some(buf) = &inner.bufs[at] else { continue };
-            let idle = buf.state.get() == State::Clean && buf.undurable.get() == 0 && Rc::strong_count(buf) == 1;
+            let idle = buf.state.get() == State::Clean && buf.flight.is_over() && Rc::strong_count(buf) == 1;
             // If there are only too many dinodes, the others need not go.
             let stays = match enough {
                 true => !buf.key().is_dinode(),
@@ -70,7 +70,7 @@ impl Cache {
                 return Ok(());
             }
             let oldest = self.inner.borrow_mut().dirty.take_older(self.rt.now(), Duration::ZERO, self.policy.batch);
-            if oldest.is_empty() && self.undurable_bytes.get() == 0 {
+            if oldest.is_empty() && self.flights.bytes() == 0 {
                 return Ok(());
             }
             let sent = self.write_choosing(oldest, self.policy.batch);
@@ -79,12 +79,12 @@ impl Cache {
                 self.rt.yield_now().await;
             }
             self.complete(&sent).await;
-            if self.on_their_way.get() > 0 {
+            if self.flights.are_incomplete() {
                 // Others sent these images, and they are not complete: a flush would not cover them.
                 self.progress.notified().await;
                 continue;
             }
-            if self.undurable_bytes.get() == 0 && sent.iter().any(|buf| self.is_unplaced(buf)) {
+            if self.flights.bytes() == 0 && sent.iter().any(|buf| self.is_unplaced(buf)) {
                 return Ok(());
             }
             tries += 1;
@@ -99,7 +99,7 @@ impl Cache {
     #[inline]
     pub(crate) fn is_over_dirty(&self) -> bool {
         let inner = self.inner.borrow();
-        inner.dirty.bytes() + self.undurable_bytes.get() > self.dirty_bytes
+        inner.dirty.bytes() + self.flights.bytes() > self.dirty_bytes
             || self.policy.counts.is_some_and(|bufs| inner.dirty.bufs() > bufs.most_dirty)
     }
 
@@ -152,12 +152,12 @@ impl Cache {
                 let dinodes = oldest.iter().filter(|buf| buf.key().is_dinode()).count();
                 cache.writes_names.set(3 * dinodes >= oldest.len());
                 let sent = cache.send_and_forget_errors(oldest).await;
-                let some = sent.iter().any(|buf| buf.leaving.get());
+                let some = sent.iter().any(|buf| buf.flight.is_leaving());
                 if cache.policy.counts.is_some_and(|bufs| !bufs.segments) {
                     // What is dirty counts, and not what is in flight: writes are started, and that is the end. If some
                     // cannot start, it sleeps, and the next call does not try the same bufs again at once.
                     let mut naps = 0;
-                    while naps < NAPS && sent.iter().any(|buf| buf.is_dirty() && !buf.leaving.get()) {
+                    while naps < NAPS && sent.iter().any(|buf| buf.is_dirty() && !buf.flight.is_leaving()) {
                         cache.rt.sleep(NAP).await;
                         naps += 1;
                     }
@@ -197,12 +197,12 @@ impl Cache {
                 if let Some(failure) = failure {
                     return Err(failure);
                 }
-                if self.on_their_way.get() > 0 {
+                if self.flights.are_incomplete() {
                     // A flush does not cover these, and where no flush is needed this loop would spin.
                     self.progress.notified().await;
                     continue;
                 }
-                if self.undurable_bytes.get() == 0 {
+                if self.flights.bytes() == 0 {
                     // The scheme holds back what is left.
                     return Ok(());
                 }
@@ -237,7 +237,7 @@ impl Cache {
     /// Waits until the device has completed the writes of these bufs.
     pub(crate) async fn complete(&self, sent: &[crate::BufRef]) {
         for buf in sent {
-            while buf.leaving.get() {
+            while buf.flight.is_leaving() {
                 buf.changed.notified().await;
             }
         }

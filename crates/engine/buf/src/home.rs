@@ -1,8 +1,21 @@
 //! The layout as the cache sees it.
 
-use crate::{Batch, Boxed, Buf, BufRef, Undo};
+use crate::{Boxed, Buf, BufRef, Role, Undo};
 use ordo_disk::DiskOff;
 use ordo_vfs::{Error, Result};
+
+/// One write, as a layout has shaped it.
+pub struct Batch {
+    /// Where it goes.
+    pub at: DiskOff,
+    /// Bytes of the write: whole sectors.
+    pub len: usize,
+    /// What most of it is, for the recorder and the statistics.
+    pub kind: Role,
+    /// Its bufs, and where the image of each begins, in bytes from the start of the batch. What no image covers is the
+    /// layout's own, or zero.
+    pub bufs: Vec<(BufRef, usize)>,
+}
 
 /// What the cache needs from a layout.
 pub trait Home {

@@ -1,8 +1,9 @@
 //! Writing bufs: an image leaves for the disk, and lands when it is durable.
 
 use crate::buf::{ImageNo, State, Stored};
-use crate::{Boxed, BufRef, Cache, Key, Leave, Ready, Trouble};
-use ordo_disk::{DiskError, DiskOff, Image, Kind, Order, Tag, Written, all_durable};
+use crate::flight::Departed;
+use crate::{Boxed, BufRef, Cache, Key, Leave, Ready, Role, Trouble};
+use ordo_disk::{DiskError, DiskOff, Image, Order, Tag, Written, all_durable};
 use ordo_vfs::{Error, Result};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -30,15 +31,6 @@ enum Attempt {
     Blocked(Boxed<'static, Result<()>>),
     /// It has no place: it leaves in a batch that the layout shapes ([`Cache::gather`]).
     Unplaced,
-}
-
-/// An image in flight.
-pub(crate) struct Departed {
-    buf: BufRef,
-    number: ImageNo,
-    addr: DiskOff,
-    len: usize,
-    serial: u64,
 }
 
 impl Cache {
@@ -115,7 +107,7 @@ impl Cache {
                     Ok(()) => next.append(&mut unplaced),
                     // Those that could be sent were sent.
                     Err(error) => {
-                        leaving.extend(unplaced.iter().filter_map(|buf| buf.in_flight.borrow().clone()));
+                        leaving.extend(unplaced.iter().filter_map(|buf| buf.flight.newest()));
                         outcome = outcome.and(Err(error));
                     }
                 }
@@ -147,7 +139,7 @@ impl Cache {
         let mut leave = |buf: &BufRef| match self.attempt(buf) {
             Attempt::Clean => None,
             Attempt::Leaving(written) => Some(written),
-            Attempt::Blocked(_) => buf.in_flight.borrow().clone(),
+            Attempt::Blocked(_) => buf.flight.newest(),
             Attempt::Unplaced => {
                 unplaced.push(buf.clone());
                 None
@@ -157,7 +149,7 @@ impl Cache {
         let mut outcome = Ok(());
         if !unplaced.is_empty() {
             outcome = self.gather(unplaced.clone()).await;
-            leaving.extend(unplaced.iter().filter_map(|buf| buf.in_flight.borrow().clone()));
+            leaving.extend(unplaced.iter().filter_map(|buf| buf.flight.newest()));
         }
         outcome = outcome.and(all_durable(&leaving).await.map_err(Error::io));
         outcome = outcome.and(self.batches_durable().await);
@@ -226,7 +218,7 @@ impl Cache {
         let (mut first, mut unplaced) = (Vec::new(), Vec::new());
         for buf in bufs {
             // One image of a buf in flight at a time: a second one would only queue behind it for the same address.
-            let wait = buf.leaving.get() && buf.is_dirty();
+            let wait = buf.flight.is_leaving() && buf.is_dirty();
             let attempt = (!wait).then(|| self.attempt(buf));
             if matches!(attempt, None | Some(Attempt::Blocked(_) | Attempt::Unplaced)) {
                 self.inner.borrow_mut().dirty.put_back(buf, self.rt.now());
@@ -258,7 +250,7 @@ impl Cache {
             let mut first = Vec::new();
             for buf in asked.drain(..).filter(|buf| buf.is_dirty()) {
                 // Contents have no dependencies.
-                let wanted = buf.kind() == Kind::Data || chosen.len() + first.len() < most;
+                let wanted = buf.kind() == Role::Data || chosen.len() + first.len() < most;
                 let ready = wanted.then(|| self.capabilities().ready(self, &buf));
                 let (round, soon) = match ready {
                     None => (0, false),
@@ -290,10 +282,7 @@ impl Cache {
 
     fn attempt(self: &Rc<Self>, buf: &BufRef) -> Attempt {
         if !buf.is_dirty() {
-            return match buf.in_flight.borrow().clone() {
-                Some(written) if buf.undurable.get() > 0 => Attempt::Leaving(written),
-                _ => Attempt::Clean,
-            };
+            return buf.flight.newest().map_or(Attempt::Clean, Attempt::Leaving);
         }
         let leave = self.scheme().clone().leaving(self, buf, buf.next_image());
         match leave {
@@ -369,18 +358,10 @@ impl Cache {
     /// An image of `buf`, `len` bytes at `addr`, is in flight.
     pub(crate) fn depart(&self, buf: &BufRef, addr: DiskOff, len: usize, written: &Written) -> Departed {
         self.count(|s| s.writes += 1);
-        buf.leaving.set(true);
         if buf.stored.get() == Stored::Nothing {
             buf.stored.set(Stored::Here);
         }
-        buf.undurable.set(buf.undurable.get() + 1);
-        self.undurable_bytes.set(self.undurable_bytes.get() + len);
-        self.on_their_way.set(self.on_their_way.get() + 1);
-        *buf.in_flight.borrow_mut() = Some(written.clone());
-        let serial = self.next_serial.get();
-        self.next_serial.set(serial + 1);
-        self.sent.borrow_mut().insert((buf.key(), serial), buf.clone());
-        Departed { buf: buf.clone(), number: buf.progress.sent.get(), addr, len, serial }
+        self.flights.depart(buf, addr, len, written)
     }
 
     /// Follows the images of one write to the disk: what it means for bufs and scheme when it is completed, and when it
@@ -389,11 +370,7 @@ impl Cache {
         let (cache, written) = (self.clone(), written.clone());
         self.rt.spawn(async move {
             let completed = written.completed().await;
-            for Departed { buf, .. } in images.as_ref() {
-                buf.leaving.set(false);
-                buf.changed.notify_all();
-            }
-            cache.on_their_way.set(cache.on_their_way.get() - images.as_ref().len());
+            cache.flights.complete(images.as_ref());
             cache.flush_soon();
             cache.progress.notify_all();
             let outcome = match completed {
@@ -409,10 +386,8 @@ impl Cache {
 
     /// The image is durable, or could not be written.
     fn arrived(self: &Rc<Self>, image: &Departed, outcome: &std::result::Result<(), DiskError>) {
-        let Departed { buf, number, addr, len, serial } = image;
-        self.sent.borrow_mut().remove(&(buf.key(), *serial));
-        self.undurable_bytes.set(self.undurable_bytes.get() - len);
-        buf.undurable.set(buf.undurable.get() - 1);
+        self.flights.arrive(image);
+        let Departed { buf, number, addr, .. } = image;
         match outcome {
             Ok(()) => {
                 // The buf may have moved to another address while this image was in flight.
@@ -423,15 +398,12 @@ impl Cache {
             }
             Err(error) => self.failed(buf, error),
         }
-        if buf.undurable.get() == 0 {
-            buf.in_flight.borrow_mut().take();
-        }
         buf.changed.notify_all();
     }
 
     /// Starts a flush once so many bytes are completed but not durable that writers would soon wait for a flush.
     fn flush_soon(self: &Rc<Self>) {
-        if self.undurable_bytes.get() > self.dirty_bytes / 2 && !self.flushing.replace(true) {
+        if self.flights.bytes() > self.dirty_bytes / 2 && !self.flushing.replace(true) {
             let cache = self.clone();
             self.rt.spawn(async move {
                 // Every write that this flush covers gets its failure.
@@ -451,7 +423,7 @@ impl Cache {
         self.make_dirty(buf);
         self.scheme().failed(buf);
         let failure = Error::io(error.clone());
-        let metadata = !matches!((buf.key(), buf.kind()), (Key::File(..), Kind::Data));
+        let metadata = !matches!((buf.key(), buf.kind()), (Key::File(..), Role::Data));
         if metadata || error.op == ordo_disk::DiskOp::Flush {
             let why = format!("{error}, writing {buf:?}; the volume is read-only now");
             self.health().degrade(failure.clone().told_as(why));

@@ -39,6 +39,7 @@ mod capability;
 mod copies;
 mod dirty;
 mod evict;
+mod flight;
 mod health;
 mod held;
 mod home;
@@ -58,7 +59,6 @@ mod wrapper;
 mod tests;
 
 pub use answer::{Answer, Leave, Must};
-pub use batch::Batch;
 pub use buf::{Buf, BufRef, ImageNo, Key};
 pub use cache::{Cache, Want};
 pub use capability::{
@@ -67,7 +67,7 @@ pub use capability::{
 };
 pub use health::{Health, Trouble};
 pub use held::{Held, How};
-pub use home::Home;
+pub use home::{Batch, Home};
 pub use landing::Landing;
 pub use ordo_disk::Kind as Role;
 pub use policy::{BufCounts, COMMIT, Policy, Spread, Syncer};

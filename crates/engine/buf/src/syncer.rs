@@ -44,12 +44,12 @@ impl Cache {
         // These bufs can depend on everything that is dirty; without a limit, readers would wait behind it.
         let most = old.len() + self.policy.batch;
         let sent = self.write_choosing(old, most);
-        if self.capabilities().wants_flush() && (!sent.is_empty() || self.undurable_bytes.get() > 0) {
+        if self.capabilities().wants_flush() && (!sent.is_empty() || self.flights.bytes() > 0) {
             self.complete(&sent).await;
             let _ = self.flush().await;
         }
         // Images that the device has completed, but that are not durable, pin their bufs: a flush releases them.
-        if self.undurable_bytes.get() > self.bytes / 4 && self.health().sound().is_ok() {
+        if self.flights.bytes() > self.bytes / 4 && self.health().sound().is_ok() {
             // A failed flush has marked every buf dirty again, and the volume read-only: there is nothing more to
             // report.
             let _ = self.flush().await;
@@ -72,7 +72,7 @@ impl Cache {
             if !unplaced.is_empty() && self.gather(unplaced).await.is_err() {
                 return;
             }
-            if self.undurable_bytes.get() > 0 {
+            if self.flights.bytes() > 0 {
                 self.complete(&chosen).await;
                 // A failed flush has marked every buf dirty again, and the volume read-only: there is nothing more to
                 // report.

@@ -10,32 +10,17 @@
 
 use crate::cg::{damage, find_run, is_free_block, mark, smallest_run};
 use crate::group::Group;
+use crate::optim::Optim;
 use crate::{Ffs, corrupt};
 use ordo_buf::{BufRef, Run};
 use ordo_ondisk::cg::Cg;
 use ordo_ondisk::{CgFrag, Cgx, Corrupt, FragNo};
 use ordo_vfs::{Error, Refusal, Result};
-use std::cell::Cell;
 
 /// Fragments that were allocated, and the buf of the group that gave them.
 pub(crate) struct Taken {
     pub(crate) run: Run,
     pub(crate) group: BufRef,
-}
-
-/// What the allocator saves when a fragment has to move: time, by moving it where it can grow to a whole block, or
-/// space, by taking the smallest run that fits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Optim {
-    Time,
-    Space,
-}
-
-/// What allocation remembers about a volume besides its maps.
-pub(crate) struct Memory {
-    pub(crate) optim: Cell<Optim>,
-    /// The group last chosen for a new section of a file.
-    pub(crate) cgrotor: Cell<Cgx>,
 }
 
 /// How to search for a run of fragments.
@@ -204,10 +189,10 @@ impl Ffs {
             return Err(corrupt(damage(group.c, "cg_blksfree", at.0, "which is no file's to have, but marked free")));
         }
         let change = group.change(self, |cg| {
-            match choice.found {
-                Found::Preferred => {}
-                Found::Run => cg.set_frotor(choice.first & !7),
-                Found::Block => {
+            match choice.how {
+                How::Preferred => {}
+                How::Fragments => cg.set_frotor(choice.first & !7),
+                How::Block => {
                     cg.set_frotor(choice.first & !7);
                     // The metadata zone has few blocks; the search for the next one must not begin there.
                     if at >= self.g.cgdata(group.c) {
@@ -237,7 +222,7 @@ impl Ffs {
             let here = !pref.is_hole() && self.g.dtog(pref) == c;
             let from = if here { self.g.dtogd(pref).0 } else { cg.frotor() };
             return match find_run(cg, k, from) {
-                Some(first) => Ok(Some(Choice { first, found: Found::Run })),
+                Some(first) => Ok(Some(Choice { first, how: How::Fragments })),
                 None => Err(damage(c, "cg_frsum", cg.frsum(k), "but the map has no run of this length")),
             };
         }
@@ -246,10 +231,10 @@ impl Ffs {
         }
         let wanted = self.preferred_block(cg, c, pref);
         if is_free_block(cg, wanted) {
-            return Ok(Some(Choice { first: wanted * self.g.frag, found: Found::Preferred }));
+            return Ok(Some(Choice { first: wanted * self.g.frag, how: How::Preferred }));
         }
         match find_run(cg, self.g.frag, wanted * self.g.frag) {
-            Some(first) => Ok(Some(Choice { first, found: Found::Block })),
+            Some(first) => Ok(Some(Choice { first, how: How::Block })),
             None => Err(damage(c, "cg_cs.cs_nbfree", cg.nbfree(), "but the map has no free block")),
         }
     }
@@ -308,12 +293,13 @@ pub(crate) fn left_alone(c: Cgx) -> Error {
 
 struct Choice {
     first: u32,
-    found: Found,
+    how: How,
 }
 
-enum Found {
+/// How it was found.
+enum How {
     Preferred,
-    Run,
+    Fragments,
     Block,
 }
 

@@ -18,7 +18,9 @@ mod attrs;
 mod balloc;
 mod blkpref;
 mod cg;
+mod checked;
 mod cluster;
+mod copies;
 mod cut;
 mod dirpref;
 mod group;
@@ -29,6 +31,7 @@ mod leaks;
 mod map;
 mod mount;
 mod newfs;
+mod optim;
 mod quota;
 mod snapshot;
 mod summary;
@@ -37,10 +40,10 @@ mod tests;
 mod truncate;
 mod undo;
 
+pub use copies::Copies;
 pub use leaks::{Extent, Piece, UsedInodes};
 pub use mount::{MountError, Opening, is_whole, may_write};
 pub use newfs::{NewfsError, newfs};
-pub use snapshot::Copies;
 
 use ordo_buf::{BufRef, Cache};
 use ordo_ondisk::{Corrupt, Geometry, Superblock};
@@ -59,8 +62,8 @@ pub struct Ffs {
     /// Its buf, from the mount on.
     superblock_buf: BufRef,
     summary: summary::Summary,
-    checked: group::Checked,
-    memory: alloc::Memory,
+    checked: checked::Checked,
+    memory: optim::Memory,
     rng: RefCell<ordo_rt::Rng>,
     /// The room for what snapshots need.
     copies: Option<Copies>,
@@ -71,11 +74,18 @@ pub struct Ffs {
     /// Inodes may have extended attributes.
     extattr: bool,
     /// The clean mark and flags that a clean unmount puts back.
-    at_rest: Cell<mount::AtRest>,
+    at_rest: Cell<AtRest>,
     /// What a crash may have leaked.
     suspects: leaks::Suspects,
     /// The scheme that keeps it (ffs-mount-5).
     keeper: ordo_ondisk::superblock::Keeper,
+}
+
+/// What a clean unmount restores (ffs-mount-2, ffs-mount-3).
+#[derive(Debug, Clone, Copy)]
+struct AtRest {
+    clean: bool,
+    softdep: bool,
 }
 
 impl Ffs {

@@ -14,12 +14,12 @@
 //! V5. The superblock names the scheme and its log, durably before it says that the volume is in use. Otherwise a crash
 //!     in between could leave a volume in use whose log cannot be found.
 
-use crate::alloc::{Memory, Optim};
-use crate::group::Checked;
+use crate::checked::Checked;
 use crate::home::FfsHome;
 use crate::leaks::Suspects;
+use crate::optim::{Memory, Optim};
 use crate::summary::Summary;
-use crate::{Copies, Ffs, corrupt};
+use crate::{AtRest, Copies, Ffs, corrupt};
 use ordo_buf::{BufRef, Cache, Key, LogKind, Role, Scheme, Want};
 use ordo_disk::DiskOff;
 use ordo_ondisk::superblock::fields::flag;
@@ -86,13 +86,6 @@ pub enum MountError {
     /// It cannot be read, or is damaged.
     #[error(transparent)]
     Volume(#[from] ordo_vfs::Error),
-}
-
-/// What a clean unmount restores (V2, V3).
-#[derive(Debug, Clone, std::marker::Copy)]
-pub(crate) struct AtRest {
-    clean: bool,
-    softdep: bool,
 }
 
 /// Whether a volume may be written to. `Opening::read_only` plays no part.

@@ -14,36 +14,17 @@ use ordo_ondisk::snapshot::Held;
 use ordo_ondisk::{FragNo, Lbn};
 use ordo_ufs::Inode;
 use ordo_vfs::{Refusal, Result};
-use std::fmt;
-use std::rc::Rc;
 
 /// The most bytes that a call writes while there are snapshots.
 pub(crate) const MOST_AT_ONCE: usize = 1 << 20;
 /// Blocks that a call may write over beside the data: directories, inodes, indirect blocks.
 const OTHERS: u64 = 24;
 
-/// How many blocks the disk below can still copy; the largest number if it can copy all that could need it.
-#[derive(Clone)]
-pub struct Copies(Rc<dyn Fn() -> u64>);
-
-impl Copies {
-    /// By asking `ask`.
-    pub fn new(ask: impl Fn() -> u64 + 'static) -> Copies {
-        Copies(Rc::new(ask))
-    }
-}
-
-impl fmt::Debug for Copies {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Copies({})", (self.0)())
-    }
-}
-
 impl Ffs {
     /// See H1.
     pub(crate) fn is_tight(&self) -> bool {
         let Some(copies) = &self.copies else { return false };
-        let can = (copies.0)();
+        let can = copies.left();
         let call = MOST_AT_ONCE as u64 / u64::from(self.g.bsize) + OTHERS;
         let dirty = self.cache.stats().dirty_bytes as u64 / u64::from(self.g.fsize);
         can < u64::MAX && can < dirty + call * (self.running.get() + 1)

@@ -49,7 +49,7 @@ pub async fn open(cache: &Rc<Cache>, options: OpenOptions) -> Result<Opened> {
     let Some(older) = choice.mount() else { return Err(Error::corrupt(first.err().unwrap_or_else(no_superblock))) };
     let mut sb = pick(older).map_err(Error::corrupt)?;
     let mut slot = usize::from(older == Copy::First);
-    let mut found = rollforward::Found::default();
+    let mut found = rollforward::LogTail::default();
     // The log that another system left in version 1 cannot be followed: its checkpoint is the volume.
     if !sb.is_clean() && sb.has_serial() {
         // Which segments begin with a superblock, the table says.
@@ -107,7 +107,7 @@ fn shape_of(g: &Geometry) -> Shape {
 
 impl Lfs {
     /// Rolls the log forward, frees what has no names, and makes the volume ready for writing.
-    async fn recover(&self, found: rollforward::Found) -> Result<Option<u64>> {
+    async fn recover(&self, found: rollforward::LogTail) -> Result<Option<u64>> {
         let log = &self.log;
         log.ifile.borrow_mut().inode_slot.0 = log.sb.borrow().fields.idaddr;
         let was_clean = log.sb.borrow().is_clean();

@@ -48,9 +48,9 @@ pub(crate) struct Seen {
     pub(crate) inodes: Vec<(Daddr, Ino, Dinode)>,
 }
 
-/// What was found behind the checkpoint.
+/// The log behind the checkpoint.
 #[derive(Default)]
-pub(crate) struct Found {
+pub(crate) struct LogTail {
     seen: Vec<Seen>,
     /// The last serial number that was seen, of dropped ones too.
     last: Serial,
@@ -59,9 +59,14 @@ pub(crate) struct Found {
 }
 
 /// Reads the log behind a superblock (R1, R2).
-pub(crate) async fn read_log(disk: &Disk<'_>, sb: &Superblock, ifile: &Ifile, options: &OpenOptions) -> Result<Found> {
+pub(crate) async fn read_log(
+    disk: &Disk<'_>,
+    sb: &Superblock,
+    ifile: &Ifile,
+    options: &OpenOptions,
+) -> Result<LogTail> {
     let g = sb.geometry();
-    let mut found = Found { last: sb.fields.serial, ..Found::default() };
+    let mut found = LogTail { last: sb.fields.serial, ..LogTail::default() };
     let start = |n: SegNo| g.first_pseg(n, ifile.usage(n).flags.has(SegFlags::SUPERBLOCK));
     let head = g.segment_starting(sb.fields.curseg).and_then(|n| g.next_pseg(n, sb.fields.offset));
     let next = || g.segment_starting(sb.fields.nextseg).map(start);
@@ -143,7 +148,7 @@ async fn read_one(
     }))
 }
 
-impl Found {
+impl LogTail {
     /// The log leads to the head that this superblock has.
     pub(crate) fn passes(&self, sb: &Superblock) -> bool {
         self.seen.iter().any(|seen| seen.serial == sb.fields.serial)
@@ -162,7 +167,7 @@ impl Found {
 
 impl Lfs {
     /// Applies what was found. Returns how many partial segments that were.
-    pub(crate) async fn roll_forward(&self, found: Found) -> Result<Option<u64>> {
+    pub(crate) async fn roll_forward(&self, found: LogTail) -> Result<Option<u64>> {
         let log = &self.log;
         found.seen.iter().for_each(|seen| self.enter(seen));
         if found.seen.iter().all(|seen| seen.sealed) {

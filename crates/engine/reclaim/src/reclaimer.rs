@@ -86,7 +86,7 @@ impl Reclaimer {
     }
 
     /// Ends the scan; it gets no more notifications.
-    fn end(&self, fs: Access<'_, Ffs>, phase: Phase, failure: Option<String>) {
+    fn end(&self, fs: Access<'_, Ufs<Ffs>>, phase: Phase, failure: Option<String>) {
         fs.ufs().watch_names(None);
         fs.layout().cache().ledger().watch(None);
         self.next.set(None);
@@ -99,8 +99,8 @@ impl Reclaimer {
     }
 }
 
-impl Worker<Ffs> for Reclaimer {
-    fn step<'a>(&'a self, fs: Access<'a, Ffs>) -> Working<'a> {
+impl Worker<Ufs<Ffs>> for Reclaimer {
+    fn step<'a>(&'a self, fs: Access<'a, Ufs<Ffs>>) -> Working<'a> {
         Box::pin(async move {
             if let Err(error) = (Pass { reclaimer: self, fs }).step().await {
                 if matches!(error, Error::Corrupt(_)) {
@@ -112,7 +112,7 @@ impl Worker<Ffs> for Reclaimer {
         })
     }
 
-    fn stopped(&self, fs: Access<'_, Ffs>) {
+    fn stopped(&self, fs: Access<'_, Ufs<Ffs>>) {
         self.end(fs, Phase::Stopped, None);
     }
 }
@@ -138,7 +138,7 @@ impl Observer for Reclaimer {
 #[derive(Clone, Copy)]
 pub(crate) struct Pass<'a> {
     pub(crate) reclaimer: &'a Reclaimer,
-    pub(crate) fs: Access<'a, Ffs>,
+    pub(crate) fs: Access<'a, Ufs<Ffs>>,
 }
 
 impl<'a> Pass<'a> {

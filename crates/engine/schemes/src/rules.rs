@@ -1,6 +1,6 @@
 //! Rules by name: what a scheme does to keep an order, and what `ordo crash --without` can drop.
 
-use crate::AllocInit;
+use crate::{AllocInit, Settings};
 use std::marker::PhantomData;
 
 /// The rules of one scheme.
@@ -67,5 +67,12 @@ impl<R: RuleNames> Rules<R> {
 impl<R: RuleNames> FromIterator<R> for Rules<R> {
     fn from_iter<I: IntoIterator<Item = R>>(rules: I) -> Rules<R> {
         Rules(rules.into_iter().fold(0, |set, rule| set | 1 << rule.number()), PhantomData)
+    }
+}
+
+impl Settings {
+    /// The rules of this scheme that it is to break.
+    pub(crate) fn dropped<R: RuleNames>(&self) -> Rules<R> {
+        self.without.iter().filter_map(|name| R::by_name(name)).collect()
     }
 }

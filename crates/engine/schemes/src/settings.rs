@@ -1,6 +1,5 @@
 //! The settings of a scheme, by the names of the mount options.
 
-use crate::rules::{RuleNames, Rules};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -18,15 +17,7 @@ pub enum AllocInit {
 }
 
 impl AllocInit {
-    /// By the name of the mount option `allocinit=`.
-    pub fn by_name(name: &str) -> Option<AllocInit> {
-        Some(match name {
-            "none" => AllocInit::None,
-            "dirs" => AllocInit::Directories,
-            "all" => AllocInit::All,
-            _ => return None,
-        })
-    }
+    const NAMES: [(&str, Self); 3] = [("none", Self::None), ("dirs", Self::Directories), ("all", Self::All)];
 }
 
 /// When a call that changed names returns (`logmode=`).
@@ -42,15 +33,7 @@ pub enum LogMode {
 }
 
 impl LogMode {
-    /// By the name of the mount option `logmode=`.
-    pub fn by_name(name: &str) -> Option<LogMode> {
-        Some(match name {
-            "sync" => LogMode::Sync,
-            "async" => LogMode::Async,
-            "group" => LogMode::Group,
-            _ => return None,
-        })
-    }
+    const NAMES: [(&str, Self); 3] = [("sync", Self::Sync), ("async", Self::Async), ("group", Self::Group)];
 }
 
 /// How a journal treats the contents of files (`data=`).
@@ -66,15 +49,8 @@ pub enum DataMode {
 }
 
 impl DataMode {
-    /// By the name of the mount option `data=`.
-    pub fn by_name(name: &str) -> Option<DataMode> {
-        Some(match name {
-            "journal" => DataMode::Journal,
-            "ordered" => DataMode::Ordered,
-            "writeback" => DataMode::Writeback,
-            _ => return None,
-        })
-    }
+    const NAMES: [(&str, Self); 3] =
+        [("journal", Self::Journal), ("ordered", Self::Ordered), ("writeback", Self::Writeback)];
 }
 
 /// When logged changes are written in place (`checkpoint=`).
@@ -85,6 +61,21 @@ pub enum Checkpoint {
     /// When the syncer writes them, or the log runs short.
     #[default]
     Late,
+}
+
+impl Checkpoint {
+    const NAMES: [(&str, Self); 2] = [("now", Self::AtOnce), ("late", Self::Late)];
+}
+
+/// Of `learning=`.
+const LEARNING: [(&str, bool); 2] = [("yes", true), ("no", false)];
+
+fn by_name<T: Copy>(names: &[(&str, T)], name: &str) -> Option<T> {
+    names.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
+}
+
+fn name_of<T: PartialEq>(names: &[(&'static str, T)], value: Option<T>) -> Option<&'static str> {
+    names.iter().find(|(_, known)| value.as_ref() == Some(known)).map(|(name, _)| *name)
 }
 
 /// The settings of a scheme. `None` is the scheme's default.
@@ -118,25 +109,11 @@ impl Settings {
         }
         let seconds = || value.parse().ok().filter(|seconds| (1..=3600).contains(seconds)).map(Duration::from_secs);
         match key {
-            "allocinit" => put(&mut self.alloc_init, AllocInit::by_name(value), "must be none, dirs or all"),
-            "logmode" => put(&mut self.log_mode, LogMode::by_name(value), "must be sync, async or group"),
-            "data" => put(&mut self.data, DataMode::by_name(value), "must be journal, ordered or writeback"),
-            "checkpoint" => {
-                let known = match value {
-                    "now" => Some(Checkpoint::AtOnce),
-                    "late" => Some(Checkpoint::Late),
-                    _ => None,
-                };
-                put(&mut self.checkpoint, known, "must be now or late")
-            }
-            "learning" => {
-                let known = match value {
-                    "yes" => Some(true),
-                    "no" => Some(false),
-                    _ => None,
-                };
-                put(&mut self.learning, known, "must be yes or no")
-            }
+            "allocinit" => put(&mut self.alloc_init, by_name(&AllocInit::NAMES, value), "must be none, dirs or all"),
+            "logmode" => put(&mut self.log_mode, by_name(&LogMode::NAMES, value), "must be sync, async or group"),
+            "data" => put(&mut self.data, by_name(&DataMode::NAMES, value), "must be journal, ordered or writeback"),
+            "checkpoint" => put(&mut self.checkpoint, by_name(&Checkpoint::NAMES, value), "must be now or late"),
+            "learning" => put(&mut self.learning, by_name(&LEARNING, value), "must be yes or no"),
             "commit" => put(&mut self.commit, seconds(), "must be seconds, 1 to 3600"),
             _ => None,
         }
@@ -144,39 +121,18 @@ impl Settings {
 
     /// All settings, as `key=value`, ordered by name.
     pub fn said(&self) -> Vec<String> {
-        let init = self.alloc_init.map(|init| match init {
-            AllocInit::None => "none",
-            AllocInit::Directories => "dirs",
-            AllocInit::All => "all",
-        });
-        let mode = self.log_mode.map(|mode| match mode {
-            LogMode::Sync => "sync",
-            LogMode::Async => "async",
-            LogMode::Group => "group",
-        });
-        let data = self.data.map(|data| match data {
-            DataMode::Journal => "journal",
-            DataMode::Ordered => "ordered",
-            DataMode::Writeback => "writeback",
-        });
         let commit = self.commit.map(|commit| format!("commit={}", commit.as_secs()));
-        let checkpoint = self.checkpoint.map(|when| if when == Checkpoint::AtOnce { "now" } else { "late" });
-        let learning = self.learning.map(|learning| if learning { "yes" } else { "no" });
         let named = [
-            ("allocinit", init),
-            ("checkpoint", checkpoint),
-            ("data", data),
-            ("learning", learning),
-            ("logmode", mode),
+            ("allocinit", name_of(&AllocInit::NAMES, self.alloc_init)),
+            ("checkpoint", name_of(&Checkpoint::NAMES, self.checkpoint)),
+            ("data", name_of(&DataMode::NAMES, self.data)),
+            ("learning", name_of(&LEARNING, self.learning)),
+            ("logmode", name_of(&LogMode::NAMES, self.log_mode)),
         ];
         let named = named.into_iter().filter_map(|(key, value)| Some(format!("{key}={}", value?)));
         let mut said: Vec<String> = named.chain(commit).collect();
         said.sort();
         said
-    }
-
-    pub(crate) fn dropped<R: RuleNames>(&self) -> Rules<R> {
-        self.without.iter().filter_map(|name| R::by_name(name)).collect()
     }
 }
 

@@ -1,6 +1,7 @@
 //! The file system: a layout, the inodes in memory, and helpers of all calls.
 
-use crate::observer::Observed;
+use crate::freeing::Freeing;
+use crate::observer::{Observed, Observer};
 use crate::table::Table;
 use crate::worker::Attached;
 use crate::{Inode, Layout};
@@ -32,11 +33,11 @@ pub struct Ufs<L> {
     /// Files without names whose last user has gone.
     pub(crate) orphans: RefCell<VecDeque<Ino>>,
     /// What frees files and redeems tickets at this moment.
-    pub(crate) freeing: crate::reclaim::Freeing,
+    pub(crate) freeing: Freeing,
     /// The observer of names.
     pub(crate) observed: Observed,
     /// The worker in the background.
-    pub(crate) worker: OnceCell<Attached<L>>,
+    pub(crate) worker: OnceCell<Attached<Ufs<L>>>,
 }
 
 impl<L: Layout> Ufs<L> {
@@ -212,6 +213,13 @@ impl<L: Layout> Ufs<L> {
             }
         }
         Ok(())
+    }
+}
+
+impl<L> Ufs<L> {
+    /// Notifies `observer` of names from now on. There is room for one; `None` ends that.
+    pub fn watch_names(&self, observer: Option<Rc<dyn Observer>>) {
+        self.observed.watch(observer);
     }
 }
 

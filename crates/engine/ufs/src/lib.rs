@@ -15,12 +15,15 @@
 
 #![forbid(unsafe_code)]
 
+mod access;
 mod attr;
+mod charged;
 mod create;
 mod directory;
 pub mod dirhash;
 mod door;
 mod durable;
+mod freeing;
 mod fs;
 mod handle;
 mod inode;
@@ -41,12 +44,13 @@ mod table;
 mod worker;
 mod xattr;
 
+pub use charged::Charged;
 pub use fs::{Atime, Ufs};
 pub use inode::Inode;
 pub use layout::{Fill, Layout, Mapped, NewInode};
 pub use observer::{EntryAt, Observer};
 pub use once::Once;
-pub use quota::{Charged, Hold, Quotas};
+pub use quota::{Hold, Quotas};
 pub use quota_files::{Enforce, Limits};
 pub use shape::Shape;
 pub use worker::{Access, Then, Worker, Working};

@@ -10,7 +10,6 @@
 //!     redirected, its `..` is redirected, its old name is cleared. `.` and `..` of a new directory come with its name,
 //!     those of a removed one go with it: no notifications of their own.
 
-use crate::Ufs;
 use ordo_buf::Freed;
 use ordo_ondisk::Ino;
 use std::cell::RefCell;
@@ -53,12 +52,9 @@ impl Observed {
             what(&*observer);
         }
     }
-}
 
-impl<L> Ufs<L> {
-    /// Notifies `observer` of names from now on. There is room for one; `None` ends that.
-    pub fn watch_names(&self, observer: Option<Rc<dyn Observer>>) {
-        let mut slot = self.observed.0.borrow_mut();
+    pub(crate) fn watch(&self, observer: Option<Rc<dyn Observer>>) {
+        let mut slot = self.0.borrow_mut();
         debug_assert!(slot.is_none() || observer.is_none(), "a file system has one observer at a time");
         *slot = observer;
     }

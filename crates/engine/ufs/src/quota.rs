@@ -13,39 +13,13 @@
 //!     does fsck.
 //! Q6. Limits apply to no call of uid 0. A change of size or of group has no caller here: it is the owner's.
 
-use crate::Inode;
+use crate::{Charged, Inode};
 use ordo_ondisk::quota::table::Table;
 use ordo_ondisk::quota::{Counter, Entry, Form, GRACE, Whose};
 use ordo_ondisk::{Dinode, Endian, Ino};
 use ordo_vfs::{Caller, Refusal, Result};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// `SF_SNAPSHOT`, and NetBSD's `SF_LOG`.
-const OF_SYSTEM: u32 = 0x0020_0000 | 0x0040_0000;
-
-/// What an inode was charged with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Charged {
-    uid: u32,
-    gid: u32,
-    sectors: u64,
-}
-
-impl Charged {
-    /// What a dinode is to be charged with; nothing for a free one.
-    pub fn of(dinode: &Dinode) -> Option<Charged> {
-        let counts = dinode.mode != 0 && dinode.flags & OF_SYSTEM == 0;
-        counts.then_some(Charged { uid: dinode.uid, gid: dinode.gid, sectors: dinode.blocks })
-    }
-
-    fn owner(&self, whose: Whose) -> u32 {
-        match whose {
-            Whose::Users => self.uid,
-            Whose::Groups => self.gid,
-        }
-    }
-}
 
 /// Bytes to be written to a file of quotas.
 pub(crate) struct Write {

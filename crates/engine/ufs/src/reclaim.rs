@@ -3,18 +3,9 @@
 use crate::{Inode, Layout, Ufs, attr};
 use ordo_buf::{CallKind, Fields, Freed, Op, Ticket};
 use ordo_ondisk::Ino;
-use ordo_rt::sync::Notify;
 use ordo_vfs::{Result, Stamp};
 use std::cell::Cell;
 use std::rc::{Rc, Weak};
-
-/// The orphans and tickets that were taken and are not freed: neither the queue of orphans nor the scheme has them
-/// then. An unmount that overlooks one marks a volume clean on which a file without a name keeps its space.
-#[derive(Default)]
-pub(crate) struct Freeing {
-    number: Cell<u32>,
-    ended: Notify,
-}
 
 /// An orphan or a ripe ticket that the upkeep has taken. The call that frees it may be refused, or cancelled at its
 /// door; what it did not begin is put back then. A lost orphan would keep its space on a volume that is marked clean.
@@ -41,31 +32,6 @@ impl<L: Layout> Drop for Taken<'_, L> {
         if let Some(ticket) = self.ticket.take() {
             self.fs.cache().put_back(ticket);
         }
-    }
-}
-
-impl Freeing {
-    fn begin(&self) -> Begun<'_> {
-        self.number.set(self.number.get() + 1);
-        Begun(self)
-    }
-
-    /// Waits until none is being freed. `true`: there was one, and it may have left more to do.
-    pub(crate) async fn waited(&self) -> bool {
-        let any = self.number.get() > 0;
-        while self.number.get() > 0 {
-            self.ended.notified().await;
-        }
-        any
-    }
-}
-
-struct Begun<'a>(&'a Freeing);
-
-impl Drop for Begun<'_> {
-    fn drop(&mut self) {
-        self.0.number.set(self.0.number.get() - 1);
-        self.0.ended.notify_all();
     }
 }
 

@@ -1,4 +1,4 @@
-//! A worker in the background, beside the calls: what it may use, and how it ends.
+//! A worker in the background, beside the calls, and how it ends. What it may use is in `access`.
 //!
 //! The reclaim of what a crash of soft updates leaked is one (`ordo_reclaim`). The cleaner of a log-structured layout
 //! will need the same: to copy what is live out of a segment it must lock the inodes that own it, find out which names
@@ -15,15 +15,10 @@
 //! W4. The gate comes before the locks of inodes, for a worker as for a call, and those in the order of engine-ufs-3.
 //!     So a worker and a call never wait for each other.
 
-use crate::directory::Found;
-use crate::{Inode, Layout, Ufs};
-use ordo_buf::{BufRef, CallKind, Fields, Freed, Op};
-use ordo_ondisk::Ino;
 use ordo_rt::sync::{Notify, RwLock};
-use ordo_vfs::Result;
 use std::cell::Cell;
 use std::pin::Pin;
-use std::rc::{Rc, Weak};
+use std::rc::Rc;
 
 /// What a worker does after a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,198 +32,47 @@ pub enum Then {
 /// A step that runs.
 pub type Working<'a> = Pin<Box<dyn Future<Output = Then> + 'a>>;
 
-/// What works in the background on a file system with layout `L`. It must not hold the [`Ufs`], which holds it.
-pub trait Worker<L> {
+/// What works in the background on the file system `F`. It must not hold it: the file system holds its worker.
+pub trait Worker<F> {
     /// One bounded step (W2).
-    fn step<'a>(&'a self, fs: Access<'a, L>) -> Working<'a>;
+    fn step<'a>(&'a self, fs: Access<'a, F>) -> Working<'a>;
 
     /// An unmount ends it between two steps (W3): no step follows.
-    fn stopped(&self, fs: Access<'_, L>);
+    fn stopped(&self, fs: Access<'_, F>);
 }
 
 /// A worker, and where it is.
-pub(crate) struct Attached<L> {
-    worker: Rc<dyn Worker<L>>,
+pub(crate) struct Attached<F> {
+    pub(crate) worker: Rc<dyn Worker<F>>,
     /// Shared by calls that change links (W1).
-    gate: RwLock<()>,
+    pub(crate) gate: RwLock<()>,
     /// A step is running.
-    stepping: Cell<bool>,
-    stop: Cell<bool>,
-    over: Cell<bool>,
-    ended: Notify,
+    pub(crate) stepping: Cell<bool>,
+    pub(crate) stop: Cell<bool>,
+    pub(crate) over: Cell<bool>,
+    pub(crate) ended: Notify,
 }
 
-impl<L> Attached<L> {
+impl<F> Attached<F> {
     /// The gate, for a call that changes links.
     #[inline]
     pub(crate) fn gate(&self) -> Option<&RwLock<()>> {
         if self.over.get() { None } else { Some(&self.gate) }
     }
 
-    fn end(&self) {
+    pub(crate) fn end(&self) {
         self.over.set(true);
         self.ended.notify_all();
     }
 }
 
-impl<L: Layout> Ufs<L> {
-    /// Attaches the worker (W1); [`Ufs::run_worker`] runs it.
-    pub fn attach_worker(&self, worker: Rc<dyn Worker<L>>) {
-        let (stepping, stop, over) = (Cell::default(), Cell::default(), Cell::default());
-        let attached = Attached { worker, gate: RwLock::new(()), stepping, stop, over, ended: Notify::new() };
-        let first = self.worker.set(attached).is_ok();
-        debug_assert!(first, "a file system has one worker");
-    }
-
-    /// Runs the worker's steps until it is over, or the file system is gone.
-    pub async fn run_worker(fs: Weak<Ufs<L>>) {
-        while let Some(strong) = fs.upgrade() {
-            if strong.work().await == Then::Over {
-                return;
-            }
-            let rt = strong.cache().rt().clone();
-            drop(strong);
-            rt.yield_now().await;
-        }
-    }
-
-    async fn work(&self) -> Then {
-        let Some(attached) = self.worker.get().filter(|attached| !attached.over.get()) else { return Then::Over };
-        attached.stepping.set(true);
-        let then = attached.worker.step(Access(self)).await;
-        attached.stepping.set(false);
-        if then == Then::Again && !attached.stop.get() {
-            return Then::Again;
-        }
-        if then == Then::Again {
-            attached.worker.stopped(Access(self));
-        }
-        attached.end();
-        Then::Over
-    }
-
-    /// Ends the worker, after its step if one is running (W3).
-    pub(crate) async fn stop_worker(&self) {
-        let Some(attached) = self.worker.get().filter(|attached| !attached.over.get()) else { return };
-        attached.stop.set(true);
-        if !attached.stepping.get() {
-            attached.worker.stopped(Access(self));
-            attached.end();
-        }
-        while !attached.over.get() {
-            attached.ended.notified().await;
-        }
-    }
-}
-
 /// The inside of a file system, for its worker.
-pub struct Access<'a, L>(&'a Ufs<L>);
+pub struct Access<'a, F>(pub(crate) &'a F);
 
-impl<L> Clone for Access<'_, L> {
+impl<F> Clone for Access<'_, F> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<L> Copy for Access<'_, L> {}
-
-impl<'a, L: Layout> Access<'a, L> {
-    /// The file system, as its callers see it.
-    pub fn ufs(self) -> &'a Ufs<L> {
-        self.0
-    }
-
-    /// The layout.
-    pub fn layout(self) -> &'a L {
-        &self.0.layout
-    }
-
-    /// The inode with this number if it is in memory. A call that is changing an inode has it in memory, and locked.
-    pub fn in_memory(self, ino: Ino) -> Option<Rc<Inode>> {
-        self.0.table.get(ino)
-    }
-
-    /// The inode with this number, read if it is not in memory.
-    ///
-    /// # Errors
-    /// `Stale` for a free inode; `Corrupt`; `Io`.
-    pub async fn inode(self, ino: Ino) -> Result<Rc<Inode>> {
-        self.0.inode(ino).await
-    }
-
-    /// A caller has looked it up and not forgotten it: when its last name goes it is freed by its last user.
-    pub fn is_looked_up(self, ino: Ino) -> bool {
-        self.0.table.is_looked_up(ino)
-    }
-
-    /// Runs `work` as a call that changes the volume, beside other calls. Not within another one.
-    ///
-    /// # Errors
-    /// `ReadOnly` when nothing can be changed; else the error of `work` or of the scheme's waits.
-    pub async fn call<T>(self, kind: CallKind, work: impl AsyncFnOnce(Op) -> Result<T>) -> Result<T> {
-        self.0.call(kind, work).await
-    }
-
-    /// The same, while no call that changes links runs (W1).
-    ///
-    /// # Errors
-    /// See [`Access::call`].
-    pub async fn call_alone<T>(self, kind: CallKind, work: impl AsyncFnOnce(Op) -> Result<T>) -> Result<T> {
-        let alone = async |op| {
-            // Without a worker there is no gate; but an `Access` is only given to one.
-            let _alone = match self.0.worker.get() {
-                Some(attached) => Some(attached.gate.write().await),
-                None => None,
-            };
-            work(op).await
-        };
-        self.0.cache().call(kind, alone).await
-    }
-
-    /// Stores the dinode of a locked inode, and reports the change to the scheme.
-    ///
-    /// # Errors
-    /// `Io` when the inode's block must be read again and cannot.
-    pub async fn changed(self, op: Op, inode: &Inode, fields: Fields) -> Result<()> {
-        self.0.changed(op, inode, fields).await.map(drop)
-    }
-
-    /// The block of a locked directory that holds the byte at `offset`, and the byte's offset in it.
-    ///
-    /// # Errors
-    /// `Corrupt` when the directory has a hole there; `Io`.
-    pub async fn dir_block(self, dir: &Inode, offset: u64) -> Result<(BufRef, usize)> {
-        self.0.dir_block(dir, offset).await
-    }
-
-    /// What `..` names in this directory. Needs no lock.
-    ///
-    /// # Errors
-    /// `Corrupt` when it has none; `Io`.
-    pub async fn parent_of(self, dir: &Rc<Inode>) -> Result<Ino> {
-        self.0.parent_of(dir).await
-    }
-
-    /// Removes one of several names of `inode`, the entry at `offset` of `dir`, and drops its link as a call would.
-    ///
-    /// # Errors
-    /// `Io`, `Corrupt`.
-    pub async fn remove_name(self, op: Op, dir: &Rc<Inode>, offset: u64, name: &[u8], inode: &Rc<Inode>) -> Result<()> {
-        let (fs, ino, now) = (self.0, inode.ino(), self.0.now());
-        let ripe = {
-            let _dir = dir.lock.write().await;
-            inode.links_leave(1);
-            let ticket = fs.cache().ledger().issue(Freed::DropLink { ino, links: 1, parent: None });
-            fs.clear(op, dir, name, Found { offset, ino }, ticket, now).await?
-        };
-        fs.redeem(op, ripe, now).await
-    }
-
-    /// Frees an inode without names and users, whose link count is 0.
-    ///
-    /// # Errors
-    /// `Io`, `Corrupt`; the volume is not marked clean then.
-    pub async fn release(self, op: Op, inode: &Rc<Inode>) -> Result<()> {
-        self.0.release(op, inode).await
-    }
-}
+impl<F> Copy for Access<'_, F> {}

@@ -96,9 +96,9 @@ impl Capabilities {
     }
 
     /// See [`TracksBufs::discarded`].
-    pub fn discarded(&self, cache: &Rc<Cache>, buf: &BufRef) {
+    pub fn discarded(&self, buf: &BufRef) {
         if let Some(bufs) = &self.bufs {
-            bufs.discarded(cache, buf);
+            bufs.discarded(buf);
         }
     }
 
@@ -115,8 +115,8 @@ impl Capabilities {
     }
 
     /// See [`Explains::explain`].
-    pub fn explain(&self, cache: &Rc<Cache>, buf: &BufRef) -> Vec<Held> {
-        self.explains.as_ref().map_or_else(Vec::new, |explains| explains.explain(cache, buf))
+    pub fn explain(&self, buf: &BufRef) -> Vec<Held> {
+        self.explains.as_ref().map_or_else(Vec::new, |explains| explains.explain(buf))
     }
 
     /// See [`Explains::counters`].

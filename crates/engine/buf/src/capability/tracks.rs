@@ -1,8 +1,7 @@
 //! Records that a scheme keeps in memory, of bufs and of inodes.
 
-use crate::{BufRef, Cache};
+use crate::BufRef;
 use ordo_ondisk::Ino;
-use std::rc::Rc;
 
 /// Keeps records of bufs until these have landed, each found by the buf's slot. `softupdates` (dependencies), `suj`,
 /// and the three journals (members of transactions).
@@ -12,7 +11,7 @@ pub trait TracksBufs {
 
     /// `buf`, whose slot is not 0, was discarded: its contents were freed, and will not be written any more. The step
     /// that reports the freeing of its blocks comes next.
-    fn discarded(&self, cache: &Rc<Cache>, buf: &BufRef);
+    fn discarded(&self, buf: &BufRef);
 }
 
 /// How far an unlink has got.

@@ -110,7 +110,7 @@ fn what_is_sent_is_not_waited_for_and_keeps_its_order() {
             cache.modify(buf, |bytes| bytes[0] = 7);
             tell(&cache, buf).await;
         }
-        assert!(a.leaving.get() && b.leaving.get(), "the calls have returned, and nothing has completed");
+        assert!(a.flight.is_leaving() && b.flight.is_leaving(), "the calls have returned, and nothing has completed");
         rt.sleep(Duration::from_secs(1)).await;
         assert!(
             a.is_durable() && !b.is_durable(),
@@ -190,6 +190,6 @@ fn what_the_cache_has_given_back_is_room_for_copies() {
         tell(&cache, &buf).await;
         cache.discard(&removed);
         cache.begin(CallKind::Write).await.expect("the volume is well");
-        assert!(buf.leaving.get(), "it did not wait for the write");
+        assert!(buf.flight.is_leaving(), "it did not wait for the write");
     });
 }

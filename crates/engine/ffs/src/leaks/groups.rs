@@ -83,12 +83,3 @@ impl Ffs {
         Ok(layout)
     }
 }
-
-impl super::Suspects {
-    fn begin(&self, ncg: u32) {
-        if self.at_work.get() {
-            *self.frags.borrow_mut() = vec![None; ncg as usize];
-            *self.inodes.borrow_mut() = Some(vec![None; ncg as usize]);
-        }
-    }
-}

@@ -21,7 +21,7 @@ impl Ffs {
     /// The inodes in use at the mount, by group; `None` unless a soft-updates volume crashed and must be scanned.
     /// Returned once.
     pub fn take_used_inodes(&self) -> Option<Vec<Option<UsedInodes>>> {
-        self.suspects.inodes.borrow_mut().take()
+        self.suspects.take_inodes()
     }
 
     /// The next piece of a group's inodes, of those in `used`, from index `from` on. Inodes that are not in memory are

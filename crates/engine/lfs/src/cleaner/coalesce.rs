@@ -6,7 +6,7 @@
 //!     piece. Another file may come between two pieces; within one they are neighbours.
 
 use super::Reading;
-use super::segment::Found;
+use super::segment::Recorded;
 use crate::log::Log;
 use ordo_disk::{DiskOff, Tag};
 use ordo_ondisk::lfs::{Daddr, NextFree};
@@ -137,7 +137,7 @@ impl Log {
         if self.on_disk.borrow().get(&ino).map(|disk| disk.size) != Some(size) {
             return Ok(None);
         }
-        match self.keep_block(&Found { ino, version, lbn, at, bytes: len }, &read).await {
+        match self.keep_block(&Recorded { ino, version, lbn, at, bytes: len }, &read).await {
             Err(Error::Refused(Refusal::NoSpace)) => Ok(None),
             kept => kept,
         }

@@ -10,7 +10,7 @@ use ordo_ondisk::{Ino, Lbn};
 use ordo_vfs::{Error, Kind, Refusal, Result};
 
 /// A block of a file, as its record says.
-pub(super) struct Found {
+pub(super) struct Recorded {
     pub(super) ino: Ino,
     pub(super) version: u32,
     pub(super) lbn: Lbn,
@@ -44,7 +44,7 @@ impl Log {
     }
 
     /// What the summaries of the segment say: blocks, and inodes with the places of their blocks.
-    fn records(&self, n: SegNo, segment: &Block) -> (Vec<Found>, Vec<(Ino, Daddr)>) {
+    fn records(&self, n: SegNo, segment: &Block) -> (Vec<Recorded>, Vec<(Ino, Daddr)>) {
         let (g, usage) = (&self.g, self.ifile.borrow().usage(n));
         let start = g.segment_start(n);
         let (mut blocks, mut inodes, mut last) = (Vec::new(), Vec::new(), Serial(0));
@@ -62,7 +62,7 @@ impl Log {
                 match *item {
                     Item::Block { ino, version, lbn, at, bytes } => {
                         let bytes = bytes.next_multiple_of(g.fsize);
-                        blocks.push(Found { ino, version, lbn, at, bytes });
+                        blocks.push(Recorded { ino, version, lbn, at, bytes });
                     }
                     Item::Inodes { at } => {
                         let block = segment.get(index(at)..).and_then(|rest| rest.get(..g.ibsize as usize));
@@ -106,8 +106,8 @@ impl Log {
     }
 
     /// A block to which its file's pointer leads here is written again.
-    pub(super) async fn keep_block(&self, found: &Found, bytes: &[u8]) -> Result<Option<BufRef>> {
-        let &Found { ino, version, lbn, at, .. } = found;
+    pub(super) async fn keep_block(&self, found: &Recorded, bytes: &[u8]) -> Result<Option<BufRef>> {
+        let &Recorded { ino, version, lbn, at, .. } = found;
         if ino == IFILE {
             self.ifile.borrow_mut().keep(lbn, at);
             return Ok(None);

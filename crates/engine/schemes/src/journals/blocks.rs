@@ -1,8 +1,8 @@
 //! The log of `block-journal` and `active`: whole blocks, in a journal of [`ordo_blockjournal`].
 
-use super::Txn;
 use super::log::{Capture, Log};
 use super::marks::Marks;
+use super::txn::Txn;
 use crate::DataMode;
 use ordo_blockjournal::{Commit, Journal, Options, Place, Seq, Transaction};
 use ordo_buf::{Boxed, LogFile};

@@ -1,6 +1,6 @@
 //! What a journal needs from its log.
 
-use super::{Captured, Txn};
+use super::txn::{Captured, Txn};
 use crate::DataMode;
 use ordo_buf::{Boxed, LogFile};
 use ordo_disk::{DiskOff, Homeward};

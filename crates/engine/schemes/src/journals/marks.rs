@@ -4,7 +4,7 @@
 //!     transaction. It must not forget up to its own end: the transaction that is being written has records there
 //!     already.
 
-use super::Txn;
+use super::txn::Txn;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 

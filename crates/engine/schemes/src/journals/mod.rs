@@ -41,18 +41,20 @@ mod policy;
 mod redo;
 mod rule;
 mod scheme;
+mod txn;
 mod work;
 
+use blocks::Blocks;
 use gate::Gate;
 use log::Log;
-pub(crate) use members::Captured;
 use policy::Policy;
-pub(crate) use policy::{active, in_file, in_wafs, of_blocks};
+use redo::Redo;
 use rule::Rule;
+use txn::Txn;
 
-use crate::{AllocInit, DataMode, Rules};
+use crate::{AllocInit, DataMode, Rules, Settings};
 use members::Members;
-use ordo_buf::{Boxed, BufRef, Cache, Key, Landing, Role, Ticket};
+use ordo_buf::{Boxed, BufRef, Cache, Key, Landing, LogKind, Role, Scheme, Ticket};
 use ordo_rt::Time;
 use ordo_rt::sync::Notify;
 use ordo_vfs::{Error, Result};
@@ -61,18 +63,26 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// The number of a transaction; the first of a mount is 1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub(crate) struct Txn(pub(crate) u64);
+/// The scheme `block-journal`.
+pub(crate) fn of_blocks(settings: &Settings) -> Rc<dyn Scheme> {
+    let policy = Policy::of_blocks(settings, "block-journal", LogKind::Redo);
+    Rc::new(Journal::<Blocks>::new(policy, settings.dropped()))
+}
 
-impl Txn {
-    pub(crate) fn next(self) -> Txn {
-        Txn(self.0 + 1)
-    }
+/// The scheme `active`: the same transactions, on a disk that keeps what they have as copies.
+pub(crate) fn active(settings: &Settings) -> Rc<dyn Scheme> {
+    let policy = Policy::of_blocks(settings, "active", LogKind::Active);
+    Rc::new(Journal::<Blocks>::new(policy, settings.dropped()))
+}
 
-    fn before(self) -> Txn {
-        Txn(self.0.saturating_sub(1))
-    }
+/// The scheme `journal-file`.
+pub(crate) fn in_file(settings: &Settings) -> Rc<dyn Scheme> {
+    Rc::new(Journal::<Redo>::new(Policy::in_file(settings), settings.dropped()))
+}
+
+/// The scheme `wafs`.
+pub(crate) fn in_wafs(settings: &Settings) -> Rc<dyn Scheme> {
+    Rc::new(Journal::<Redo>::new(Policy::in_wafs(settings), settings.dropped()))
 }
 
 /// A journal.

@@ -1,11 +1,7 @@
 //! The journals as policies of one mechanism: which log, when a call returns, which contents are logged.
 
-use super::Journal;
-use super::blocks::Blocks;
-use super::redo::Redo;
 use crate::{Checkpoint, DataMode, LogMode, Settings};
-use ordo_buf::{LogKind, Scheme};
-use std::rc::Rc;
+use ordo_buf::LogKind;
 use std::time::Duration;
 
 /// How a journal of this kind works.
@@ -38,56 +34,34 @@ const CALLS: u32 = 256;
 /// them.
 const CALLS_OF_A_CLUSTER: u32 = 3200;
 
-/// The scheme `block-journal`.
-pub(crate) fn of_blocks(settings: &Settings) -> Rc<dyn Scheme> {
-    blocks(settings, "block-journal", LogKind::Redo)
-}
+impl Policy {
+    fn of(settings: &Settings, name: &'static str, kind: LogKind, commit: u64) -> Policy {
+        Policy {
+            name,
+            mode: LogMode::Async,
+            data: settings.data.unwrap_or_default(),
+            commit: settings.commit.unwrap_or(Duration::from_secs(commit)),
+            calls: u32::MAX,
+            restless: false,
+            home_at_once: settings.checkpoint == Some(Checkpoint::AtOnce),
+            kind,
+        }
+    }
 
-/// The scheme `active`: the same transactions, on a disk that keeps what they have as copies.
-pub(crate) fn active(settings: &Settings) -> Rc<dyn Scheme> {
-    blocks(settings, "active", LogKind::Active)
-}
+    /// Of `block-journal` and `active`.
+    pub(crate) fn of_blocks(settings: &Settings, name: &'static str, kind: LogKind) -> Policy {
+        Policy { mode: settings.log_mode.unwrap_or(LogMode::Async), ..Policy::of(settings, name, kind, 5) }
+    }
 
-fn blocks(settings: &Settings, name: &'static str, kind: LogKind) -> Rc<dyn Scheme> {
-    let policy = Policy {
-        name,
-        kind,
-        mode: settings.log_mode.unwrap_or(LogMode::Async),
-        data: settings.data.unwrap_or_default(),
-        commit: settings.commit.unwrap_or(Duration::from_secs(5)),
-        calls: u32::MAX,
-        restless: false,
-        home_at_once: settings.checkpoint == Some(Checkpoint::AtOnce),
-    };
-    Rc::new(Journal::<Blocks>::new(policy, settings.dropped()))
-}
+    /// Of `journal-file`.
+    pub(crate) fn in_file(settings: &Settings) -> Policy {
+        let policy = Policy::of(settings, "journal-file", LogKind::Redo, 1);
+        Policy { calls: CALLS_OF_A_CLUSTER, restless: true, ..policy }
+    }
 
-/// The scheme `journal-file`.
-pub(crate) fn in_file(settings: &Settings) -> Rc<dyn Scheme> {
-    let policy = Policy {
-        name: "journal-file",
-        kind: LogKind::Redo,
-        mode: LogMode::Async,
-        data: settings.data.unwrap_or_default(),
-        commit: settings.commit.unwrap_or(Duration::from_secs(1)),
-        calls: CALLS_OF_A_CLUSTER,
-        restless: true,
-        home_at_once: settings.checkpoint == Some(Checkpoint::AtOnce),
-    };
-    Rc::new(Journal::<Redo>::new(policy, settings.dropped()))
-}
-
-/// The scheme `wafs`.
-pub(crate) fn in_wafs(settings: &Settings) -> Rc<dyn Scheme> {
-    let policy = Policy {
-        name: "wafs",
-        kind: LogKind::Redo,
-        mode: settings.log_mode.unwrap_or_default(),
-        data: settings.data.unwrap_or_default(),
-        commit: settings.commit.unwrap_or(Duration::from_secs(1)),
-        calls: CALLS,
-        restless: false,
-        home_at_once: settings.checkpoint == Some(Checkpoint::AtOnce),
-    };
-    Rc::new(Journal::<Redo>::new(policy, settings.dropped()))
+    /// Of `wafs`.
+    pub(crate) fn in_wafs(settings: &Settings) -> Policy {
+        let policy = Policy::of(settings, "wafs", LogKind::Redo, 1);
+        Policy { mode: settings.log_mode.unwrap_or_default(), calls: CALLS, ..policy }
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::log::{Capture, Log};
 use super::marks::Marks;
-use super::{Captured, Txn};
+use super::txn::{Captured, Txn};
 use crate::DataMode;
 use ordo_buf::{Boxed, InStream, LogFile};
 use ordo_ondisk::redo::{self, Changed, Transaction};

@@ -344,10 +344,10 @@ impl<L: Log> Defers for Journal<L> {
 
 impl<L: Log> TracksBufs for Journal<L> {
     fn wants_flush(&self) -> bool {
-        self.shared.state.borrow().members.has_sent()
+        self.shared.state.borrow().members.are_homeward()
     }
 
-    fn discarded(&self, _cache: &Rc<Cache>, buf: &BufRef) {
+    fn discarded(&self, buf: &BufRef) {
         let mut state = self.shared.state.borrow_mut();
         let running = state.running;
         state.members.discarded(buf, running);
@@ -356,7 +356,7 @@ impl<L: Log> TracksBufs for Journal<L> {
 
 impl<L: Log> Explains for Journal<L> {
     /// It holds back no single change: a buf is written as it was in the last durable transaction, or waits.
-    fn explain(&self, _cache: &Rc<Cache>, _buf: &BufRef) -> Vec<Held> {
+    fn explain(&self, _buf: &BufRef) -> Vec<Held> {
         Vec::new()
     }
 

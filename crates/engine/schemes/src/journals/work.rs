@@ -1,7 +1,10 @@
 //! Background work: capturing a transaction, writing it, and reclaiming the log.
 
 use super::log::Capture;
-use super::{Lists, Log, Rule, Shared, Txn};
+use super::log::Log;
+use super::rule::Rule;
+use super::txn::Txn;
+use super::{Lists, Shared};
 use crate::LogMode;
 use ordo_buf::{Boxed, Cache, LogKind, Op};
 use ordo_disk::{Homeward, Tag};

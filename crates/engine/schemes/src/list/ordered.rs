@@ -1,7 +1,7 @@
 //! The part of the table with the schemes that leave the order to the disk's queue: `flag-*` and `chains-*`, in all
 //! variants.
 
-use super::Known;
+use super::known::Known;
 use crate::{Chains, Flagged, Freeing, Settings};
 use ordo_buf::{Scheme, WhileLeaving};
 use ordo_disk::{Flag, Meaning};

@@ -276,7 +276,7 @@ impl TracksBufs for SoftUpdates {
         self.deps.borrow().is_busy()
     }
 
-    fn discarded(&self, _cache: &Rc<Cache>, buf: &BufRef) {
+    fn discarded(&self, buf: &BufRef) {
         self.deps.borrow_mut().discarded(buf);
     }
 }
@@ -292,7 +292,7 @@ impl TracksInodes for SoftUpdates {
 }
 
 impl Explains for SoftUpdates {
-    fn explain(&self, _cache: &Rc<Cache>, buf: &BufRef) -> Vec<Held> {
+    fn explain(&self, buf: &BufRef) -> Vec<Held> {
         self.deps.borrow().explain(buf)
     }
 

@@ -330,8 +330,8 @@ impl Defers for Suj {
 }
 
 impl Explains for Suj {
-    fn explain(&self, cache: &Rc<Cache>, buf: &BufRef) -> Vec<Held> {
-        let mut held = self.inner.explain(cache, buf);
+    fn explain(&self, buf: &BufRef) -> Vec<Held> {
+        let mut held = self.inner.explain(buf);
         if self.held_by_log(buf).is_some() {
             held.push(Held {
                 what: "all of it, until its records are durable".into(),

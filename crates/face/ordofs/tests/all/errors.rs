@@ -4,7 +4,7 @@
 use crate::common;
 
 use common::{fresh, located, mount, mount_on};
-use ordo_buf::{BufRef, Cache, Capabilities, TracksBufs, Wrapper};
+use ordo_buf::{BufRef, Capabilities, TracksBufs, Wrapper};
 use ordo_ondisk::{Corrupt, Endian, Format, Rule, Structure};
 use ordo_workload::Session;
 use ordofs::disk::{Cause, DiskError, DiskOff, DiskOp, Fault, FaultPlan, Faulty, Kind, RamDisk};
@@ -210,7 +210,7 @@ impl TracksBufs for NeverContent {
         true
     }
 
-    fn discarded(&self, _: &Rc<Cache>, _: &BufRef) {}
+    fn discarded(&self, _: &BufRef) {}
 }
 
 #[test]

@@ -142,8 +142,8 @@ impl Lone {
     }
 }
 
-impl Worker<Ffs> for Lone {
-    fn step<'a>(&'a self, fs: Access<'a, Ffs>) -> Working<'a> {
+impl Worker<Ufs<Ffs>> for Lone {
+    fn step<'a>(&'a self, fs: Access<'a, Ufs<Ffs>>) -> Working<'a> {
         Box::pin(async move {
             self.begun.set(self.begun.get() + 1);
             let alone = async |_| {
@@ -160,7 +160,7 @@ impl Worker<Ffs> for Lone {
         })
     }
 
-    fn stopped(&self, _: Access<'_, Ffs>) {
+    fn stopped(&self, _: Access<'_, Ufs<Ffs>>) {
         self.stopped.set(self.stopped.get() + 1);
     }
 }

@@ -9,14 +9,14 @@
 //! M4. A buf without a place is not in the log: its layout, which gives it one when it leaves, recovers it by itself
 //!     (a batch has a summary). It may leave once the transaction is durable.
 
-use super::Txn;
+use super::txn::{Captured, Txn};
 use ordo_buf::{BufRef, ImageNo, Landing};
 use ordo_disk::{DiskOff, Image};
 use std::rc::Rc;
 
-/// The state of a buf after a transaction.
+/// A buf as a transaction left it.
 #[derive(Clone)]
-struct State {
+struct Version {
     txn: Txn,
     image: Image,
     at: Option<DiskOff>,
@@ -27,13 +27,14 @@ struct Member {
     /// If it is in the running transaction: the image before its first change, its address then, and whether the home
     /// had nothing of it.
     running: Option<(Image, Option<DiskOff>, bool)>,
-    pending: Option<State>,
-    stable: Option<State>,
+    pending: Option<Version>,
+    stable: Option<Version>,
     low: Option<Txn>,
     /// The last stable transaction that changed it.
     last: Txn,
-    /// Images being written home, each with the last transaction in it.
-    sent: Vec<(ImageNo, Txn)>,
+    /// Images being written home, each with the last transaction in it. That they are in flight the cache knows, too;
+    /// what they hold only their member does.
+    homeward: Vec<(ImageNo, Txn)>,
     /// The last image that went home as the stable state, and the last transaction that it lacked.
     older: Option<(ImageNo, Txn)>,
 }
@@ -49,19 +50,17 @@ impl Member {
     }
 
     /// The buf has the same address and length as in `state`.
-    fn is_in_place(&self, state: &State) -> bool {
+    fn is_in_place(&self, state: &Version) -> bool {
         (self.buf.addr(), self.buf.len()) == (state.at, state.image.len())
     }
 
-    /// An image has landed at home. Returns how many images in flight that completes.
-    fn landed(&mut self, image: ImageNo) -> usize {
-        let before = self.sent.len();
-        let home = self.sent.iter().filter(|(number, _)| *number <= image).map(|(_, txn)| *txn).max();
-        self.sent.retain(|(number, _)| *number > image);
+    /// An image has landed at home.
+    fn landed(&mut self, image: ImageNo) {
+        let home = self.homeward.iter().filter(|(number, _)| *number <= image).map(|(_, txn)| *txn).max();
+        self.homeward.retain(|(number, _)| *number > image);
         if let Some(txn) = home {
             self.is_home(txn);
         }
-        before - self.sent.len()
     }
 
     /// The pending state is durable in the log.
@@ -83,14 +82,6 @@ impl Member {
         let later = self.last > txn;
         self.low = self.low.filter(|low| later || *low > txn).map(|low| low.max(txn.next()));
     }
-}
-
-/// What a transaction has done to a block.
-pub(crate) struct Captured {
-    pub(crate) at: DiskOff,
-    /// The block before, as log and home have it; `None` if they have nothing of it.
-    pub(crate) before: Option<Image>,
-    pub(crate) now: Image,
 }
 
 /// What may be written in place of a buf.
@@ -116,7 +107,6 @@ pub(super) struct Members {
     pending: Vec<u32>,
     /// Discarded by a transaction that is not durable yet (M3).
     gone: Vec<(Member, Txn)>,
-    on_their_way: usize,
 }
 
 impl Members {
@@ -142,7 +132,7 @@ impl Members {
                     stable: None,
                     low: None,
                     last: Txn::default(),
-                    sent: Vec::new(),
+                    homeward: Vec::new(),
                     older: None,
                 };
                 let index = self.free.pop().unwrap_or_else(|| {
@@ -194,7 +184,7 @@ impl Members {
             }
             let Some(at) = at else {
                 // M4.
-                member.pending = Some(State { txn, image: now, at: None });
+                member.pending = Some(Version { txn, image: now, at: None });
                 self.pending.push(index);
                 continue;
             };
@@ -203,7 +193,7 @@ impl Members {
                 self.end_if_over(index);
                 continue;
             }
-            member.pending = Some(State { txn, image: now.clone(), at: Some(at) });
+            member.pending = Some(Version { txn, image: now.clone(), at: Some(at) });
             self.pending.push(index);
             captured.push(Captured { at, before: (!fresh).then_some(before), now });
         }
@@ -217,11 +207,7 @@ impl Members {
             let Some(member) = self.all.get_mut(index as usize).and_then(Option::as_mut) else { continue };
             member.stabilise();
         }
-        self.gone.retain(|(member, until)| {
-            let stays = *until > txn;
-            self.on_their_way -= if stays { 0 } else { member.sent.len() };
-            stays
-        });
+        self.gone.retain(|(_, until)| *until > txn);
         self.gone.iter_mut().for_each(|(member, _)| member.stabilise());
     }
 
@@ -242,8 +228,7 @@ impl Members {
             }
             (Some(txn), None) => return Going::After(txn),
         };
-        member.sent.push((image, txn));
-        self.on_their_way += 1;
+        member.homeward.push((image, txn));
         going
     }
 
@@ -269,26 +254,22 @@ impl Members {
 
     /// An image has landed at home.
     pub(super) fn landed(&mut self, buf: &BufRef, image: ImageNo) {
-        let landed = self.each(buf, |member| member.landed(image));
-        self.on_their_way -= landed;
+        self.each(buf, |member| member.landed(image));
     }
 
     /// A write of `buf` failed: its images in flight are not at home.
     pub(super) fn failed(&mut self, buf: &BufRef) {
-        let lost = self.each(buf, |member| std::mem::take(&mut member.sent).len());
-        self.on_their_way -= lost;
+        self.each(buf, |member| member.homeward.clear());
     }
 
-    /// Applies `with` to the member of `buf`, and to those of its discarded predecessors; returns the sum of the
-    /// results.
-    fn each(&mut self, buf: &BufRef, with: impl Fn(&mut Member) -> usize) -> usize {
+    /// Applies `with` to the member of `buf`, and to those of its discarded predecessors.
+    fn each(&mut self, buf: &BufRef, with: impl Fn(&mut Member)) {
         let gone = self.gone.iter_mut().filter(|(member, _)| Rc::ptr_eq(&member.buf, buf));
-        let mut sum: usize = gone.map(|(member, _)| with(member)).sum();
+        gone.for_each(|(member, _)| with(member));
         if let Some(member) = self.of(buf) {
-            sum += with(member);
+            with(member);
             self.end_if_over(buf.slot() - 1);
         }
-        sum
     }
 
     /// `buf` was discarded by a call of the transaction `running` (M3).
@@ -300,9 +281,8 @@ impl Members {
             self.running.retain(|joined| *joined as usize != index);
         }
         buf.set_slot(0);
-        match member.lacks() {
-            Some(_) => self.gone.push((member, running)),
-            None => self.on_their_way -= member.sent.len(),
+        if member.lacks().is_some() {
+            self.gone.push((member, running));
         }
         // An index among the pending ones must not be reused for another buf before these are settled.
         self.pending.retain(|pending| *pending as usize != index);
@@ -312,7 +292,6 @@ impl Members {
     fn end_if_over(&mut self, index: u32) {
         let Some(slot) = self.all.get_mut(index as usize) else { return };
         if let Some(member) = slot.take_if(|member| member.is_over()) {
-            self.on_their_way -= member.sent.len();
             member.buf.set_slot(0);
             self.free.push(index);
         }
@@ -351,13 +330,13 @@ impl Members {
         self.each(buf, |member| {
             member.stable.take_if(|state| state.txn == txn);
             member.is_home(txn);
-            0
         });
     }
 
     /// Images are being written home.
-    pub(super) fn has_sent(&self) -> bool {
-        self.on_their_way > 0
+    pub(super) fn are_homeward(&self) -> bool {
+        let gone = self.gone.iter().map(|(member, _)| member);
+        self.all.iter().flatten().chain(gone).any(|member| !member.homeward.is_empty())
     }
 }
 

@@ -7,22 +7,11 @@
 //! C2. A block that moved is found in its new place once the pointer to that is durable. Until then the disk has the
 //!     old block, with the names that were removed and without those that were added.
 
-use super::super::deps::{AllocDep, Deps, PageKind, PointerSlot, page_in};
+use super::super::deps::{AllocDep, Deps, Grown, PageKind, PointerSlot, page_in};
 use super::super::rule::Rule;
 use crate::records::Id;
 use ordo_buf::{BufRef, Landing, Role};
 use ordo_ondisk::Ino;
-
-/// How a directory grew: names in its last blocks are found only if all of this is durable.
-#[derive(Clone, Default)]
-pub(in crate::softupdates) struct Grown {
-    /// Some block is reached through an indirect one. If none is, the pointer in the dinode carries the size.
-    pub(in crate::softupdates) beyond_direct: bool,
-    /// The pointers in indirect blocks.
-    pub(in crate::softupdates) pointers: Vec<Id<AllocDep>>,
-    /// The dinode with the size.
-    pub(in crate::softupdates) size: Option<Landing>,
-}
 
 impl Deps {
     /// What must be durable of a directory before its newest entries can be found: its newest pointer or size, which is

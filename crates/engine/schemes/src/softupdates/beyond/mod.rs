@@ -4,7 +4,8 @@
 //!
 //! * `renames`: a removal is held back while it would leave a file without a name, or a directory where its `..` does
 //!   not lead (renames-1 to renames-5). `kept` does so in an image.
-//! * `same_name`: a name that is added again elsewhere in its directory (same_name-1, same_name-2).
+//! * `same_name`: a name that is added again elsewhere in its directory (same_name-1, same_name-2). `gone`
+//!   has the removed ones.
 //! * `claims`: blocks of a directory that are new or have moved (beyond-claims-1, beyond-claims-2).
 //!
 //! For speed and memory:
@@ -13,22 +14,22 @@
 //! * `limit`: calls wait when there are too many records (beyond-limit-1, beyond-limit-2).
 
 mod claims;
+mod gone;
 mod kept;
 mod limit;
 mod renames;
 mod same_name;
 mod short;
 
-pub(super) use claims::Grown;
 pub(super) use kept::Frozen;
 pub(super) use limit::Limit;
 pub(super) use renames::First;
 
-use super::deps::{DirAdd, RemId};
+use super::deps::{DirAdd, Grown, RemId};
 use crate::records::Id;
+use gone::GoneNames;
 use ordo_ondisk::Ino;
 use rustc_hash::FxHashMap;
-use same_name::GoneNames;
 
 /// What these changes need besides their records.
 #[derive(Default)]

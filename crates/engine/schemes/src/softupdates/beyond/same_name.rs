@@ -8,34 +8,7 @@
 use super::super::deps::{Deps, RemId};
 use super::super::names::EntryPlace;
 use super::super::rule::Rule;
-use ordo_ondisk::Ino;
-use rustc_hash::{FxHashMap, FxHasher};
-use std::hash::Hasher;
-
-/// Number of entries up to which stale ones are kept.
-const FEW: usize = 1024;
-
-/// Where a name was, and its removal.
-struct Gone {
-    removal: RemId,
-    /// The sector around it in the block: first byte, and length in bytes.
-    sector: (u32, u32),
-}
-
-/// The names, by directory and name.
-#[derive(Default)]
-pub(in crate::softupdates) struct GoneNames {
-    gone: FxHashMap<u64, Gone>,
-    /// Number of entries at which stale ones are dropped.
-    limit: usize,
-}
-
-fn key(dir: Ino, name: &[u8]) -> u64 {
-    let mut hasher = FxHasher::default();
-    hasher.write(name);
-    hasher.write_u32(dir.0);
-    hasher.finish()
-}
+use super::gone::Gone;
 
 impl Deps {
     /// Records a removed name. `sector`: the bytes around it.
@@ -44,11 +17,10 @@ impl Deps {
         if !self.has(Rule::SameName) {
             return;
         }
-        self.beyond.gone.gone.insert(key(at.dir, at.name), Gone { removal, sector });
-        if self.beyond.gone.gone.len() > self.beyond.gone.limit.max(FEW) {
-            let mut gone = std::mem::take(&mut self.beyond.gone.gone);
-            gone.retain(|_, gone| !self.is_gone(gone.removal));
-            self.beyond.gone = GoneNames { limit: gone.len() * 2, gone };
+        if self.beyond.gone.insert(at.dir, at.name, Gone { removal, sector }) {
+            let mut gone = std::mem::take(&mut self.beyond.gone);
+            gone.retain(|gone| !self.is_gone(gone.removal));
+            self.beyond.gone = gone;
         }
     }
 
@@ -58,7 +30,7 @@ impl Deps {
         if self.removals == 0 {
             return None;
         }
-        let Gone { removal, sector: (from, len) } = self.beyond.gone.gone.get(&key(at.dir, at.name))?;
+        let Gone { removal, sector: (from, len) } = self.beyond.gone.get(at.dir, at.name)?;
         let together = self.find_page(at.block) == Some(removal.0) && (*from..*from + *len).contains(&at.offset);
         (!together && !self.is_gone(*removal)).then_some(*removal)
     }

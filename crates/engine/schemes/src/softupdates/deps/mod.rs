@@ -8,18 +8,19 @@
 //! D3. A record is at most 128 bytes. Rarely used fields are boxed.
 //! D4. The record of an inode exists as long as a pending pointer in it, or a pending name of it.
 //!
-//! `records` has the records, `pages` what they are attached to (D1), `attach` attaches them, `search` finds them, and
-//! `counters` counts.
+//! `records` has the records, `page` and `pages` what they are attached to (D1), `attach` attaches them, `search` finds
+//! them, and `counters` counts.
 
 mod attach;
 mod counters;
+mod page;
 mod pages;
 mod records;
 mod search;
 
 pub(super) use counters::Counters;
-pub(super) use pages::{Page, PageDep, PageKind, PageNo, page_in};
-pub(super) use records::{AllocDep, Before, DirAdd, DirAddRare, DirRem, InodeDep, PointerSlot, RemId};
+pub(super) use page::{Page, PageDep, PageKind, page_in};
+pub(super) use records::{AllocDep, Before, DirAdd, DirAddRare, DirRem, Grown, InodeDep, PageNo, PointerSlot, RemId};
 pub(super) use search::rems_of;
 
 use super::beyond::Beyond;

@@ -1,12 +1,14 @@
 //! The records of changes, under the papers' names where they have one.
 
-use super::super::beyond::Grown;
 use super::super::state::State;
-use super::PageNo;
 use crate::records::{ByIno, Id, Linked, place_size};
 use ordo_buf::{ImageNo, Landing, OldAttributes, Run, Ticket, With};
 use ordo_ondisk::Ino;
 use std::num::NonZeroU32;
+
+/// The index of the page to which a record is attached; a buf keeps it, plus one, in its slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::softupdates) struct PageNo(pub(in crate::softupdates) u32);
 
 /// An inode with pending changes (`inodedep`).
 pub(in crate::softupdates) struct InodeDep {
@@ -193,6 +195,17 @@ impl DirAddRare {
             && !self.doomed
             && self.tickets.is_empty()
     }
+}
+
+/// How a directory grew: names in its last blocks are found only if all of this is durable.
+#[derive(Clone, Default)]
+pub(in crate::softupdates) struct Grown {
+    /// Some block is reached through an indirect one. If none is, the pointer in the dinode carries the size.
+    pub(in crate::softupdates) beyond_direct: bool,
+    /// The pointers in indirect blocks.
+    pub(in crate::softupdates) pointers: Vec<Id<AllocDep>>,
+    /// The dinode with the size.
+    pub(in crate::softupdates) size: Option<Landing>,
 }
 
 /// A removal: the page that it is attached to, and its number in the sequence.

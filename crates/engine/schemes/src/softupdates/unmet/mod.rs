@@ -17,8 +17,7 @@ mod settle;
 mod tests;
 pub(super) mod wait;
 
-use super::beyond::Grown;
-use super::deps::{AllocDep, Deps, DirAdd, DirRem, InodeDep, PageNo, RemId};
+use super::deps::{AllocDep, Deps, DirAdd, DirRem, Grown, InodeDep, PageNo, RemId};
 use super::rule::Rule;
 use super::state::State;
 use crate::records::Id;

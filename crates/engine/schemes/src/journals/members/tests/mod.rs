@@ -54,7 +54,7 @@ fn only_what_is_stable_leaves() {
     assert!(matches!(members.leaving(buf, ImageNo(1), Txn(1)), Going::After(Txn(1))), "it is only in memory");
     members.capture(Txn(1), |buf| buf.addr());
     assert!(matches!(members.leaving(buf, ImageNo(1), Txn(2)), Going::After(Txn(1))), "it is on its way to the log");
-    assert!(!members.is_stable(buf) && !members.has_sent());
+    assert!(!members.is_stable(buf) && !members.are_homeward());
 
     members.stabilise(Txn(1));
     change(&world, &mut members, buf, 2);
@@ -67,7 +67,7 @@ fn only_what_is_stable_leaves() {
     members.capture(Txn(2), |buf| buf.addr());
     members.stabilise(Txn(2));
     assert!(members.is_stable(buf) && matches!(members.leaving(buf, ImageNo(2), Txn(3)), Going::AsIs));
-    assert!(members.has_sent());
+    assert!(members.are_homeward());
 }
 
 /// members-3.
@@ -86,7 +86,7 @@ fn the_log_is_needed_until_the_last_image_is_at_home() {
     change(&world, &mut members, buf, 3);
     assert_eq!(seventh(&members.leaving(buf, ImageNo(1), Txn(3))), Some(2));
     members.landed(buf, ImageNo(1));
-    assert_eq!((members.low(), members.has_sent()), (None, false), "its home has both");
+    assert_eq!((members.low(), members.are_homeward()), (None, false), "its home has both");
     members.capture(Txn(3), |buf| buf.addr());
     members.stabilise(Txn(3));
     assert_eq!(members.low(), Some(Txn(3)));

@@ -95,7 +95,7 @@ fn the_first_name_of_a_new_directory_that_has_just_moved_is_explained_as_it_is_r
     for buf in [&cg, &own, &inodes, &inodes] {
         volume.rt.block_on(volume.cache.write_all(vec![buf.clone()])).expect("the disk is well");
     }
-    let said: Vec<_> = volume.scheme.explain(&volume.cache, &from);
+    let said: Vec<_> = volume.scheme.explain(&from);
     let before = volume.rolled_back();
     volume.rt.block_on(volume.cache.write_all(vec![from.clone()])).expect("the disk is well");
     assert_eq!(volume.rolled_back() - before, 1, "the first name is held back");
