@@ -5,7 +5,7 @@
 //! is accepted only at that place.
 
 use super::{LogAt, Magic, SBLOCKSIZE, Superblock};
-use crate::geometry::Format;
+use crate::Format;
 use crate::num::len64;
 use crate::{ByteOff, Cgx, Corrupt, Dialect, Endian, Rule};
 use std::io;
@@ -82,7 +82,7 @@ pub enum NotFound {
 }
 
 /// Reads a possible superblock; `None` if the volume ends before it would.
-pub(super) fn read_place(read: &mut ReadAt<'_>, at: u64, volume_bytes: u64) -> Result<Option<Vec<u8>>, NotFound> {
+fn read_place(read: &mut ReadAt<'_>, at: u64, volume_bytes: u64) -> Result<Option<Vec<u8>>, NotFound> {
     if at.saturating_add(len64(SBLOCKSIZE)) > volume_bytes {
         return Ok(None);
     }
@@ -141,8 +141,7 @@ pub fn find(read: &mut ReadAt<'_>, volume_bytes: u64) -> Result<Found, NotFound>
 pub fn find_to_mount(read: &mut ReadAt<'_>, volume_bytes: u64) -> Result<Found, NotFound> {
     match find(read, volume_bytes) {
         Err(NotFound::Damaged(damage)) if damage.field == "fs_ckhash" => {
-            let found =
-                torn(read, volume_bytes, &damage).or_else(|| super::unproven::primary(read, volume_bytes, &damage));
+            let found = torn(read, volume_bytes, &damage).or_else(|| unproven(read, volume_bytes, &damage));
             found.ok_or(NotFound::Damaged(damage))
         }
         found => found,
@@ -163,8 +162,27 @@ fn torn(read: &mut ReadAt<'_>, volume_bytes: u64, damage: &Corrupt) -> Option<Fo
     (harmless && same).then(|| Found { superblock: with_label(sb, read, volume_bytes), copy: Copy::Primary })
 }
 
+/// The primary with the wrong hash that `damage` tells of, if a copy confirms it.
+///
+/// A tool that knows no check hashes changes a field in all copies and leaves the hashes, as an older growfs does.
+/// Fields that are plausible, and that a copy in a group has, too, were not hit by chance. Reading needs no more; what
+/// writes needs a hash, or a check that has made it right.
+fn unproven(read: &mut ReadAt<'_>, volume_bytes: u64, damage: &Corrupt) -> Option<Found> {
+    let at = damage.at?;
+    let bytes = read_place(read, at.0, volume_bytes).ok()??;
+    let sb = Superblock::decode_whatever_the_hash(&bytes, at).ok().filter(|sb| is_home(sb, at.0))?;
+    let g = sb.geometry();
+    let last = g.ncg.saturating_sub(1);
+    let confirmed = [0, 1.min(last), last].into_iter().any(|c| {
+        let at = g.byte(g.cgsblock(Cgx(c)));
+        let bytes = read_place(read, at.0, volume_bytes).ok().flatten().unwrap_or_default();
+        Superblock::decode_whatever_the_hash(&bytes, at).is_ok_and(|copy| sb.difference(&copy).is_none())
+    });
+    confirmed.then(|| Found { superblock: with_label(sb, read, volume_bytes), copy: Copy::Unproven })
+}
+
 /// Whether a superblock is at the place of the primary that it names. UFS1's tools set that field less carefully.
-pub(super) fn is_home(sb: &Superblock, at: u64) -> bool {
+fn is_home(sb: &Superblock, at: u64) -> bool {
     let names = u64::try_from(sb.fields.sblockloc).ok();
     match sb.format {
         Format::Ufs2 => names == Some(at),
@@ -173,7 +191,7 @@ pub(super) fn is_home(sb: &Superblock, at: u64) -> bool {
 }
 
 /// Apple's UFS has a label before the superblock.
-pub(super) fn with_label(mut sb: Superblock, read: &mut ReadAt<'_>, volume_bytes: u64) -> Superblock {
+fn with_label(mut sb: Superblock, read: &mut ReadAt<'_>, volume_bytes: u64) -> Superblock {
     let mut label = [0; 512];
     let may_be = sb.format == Format::Ufs1 && sb.endian == Endian::Big && volume_bytes >= 8192;
     if may_be && read(ByteOff(7168), &mut label).is_ok() && label.starts_with(b"LABL") {
