@@ -3,8 +3,8 @@
 //! A row is one signature. Signatures of two or three bytes occur by chance, so their rows have an additional check
 //! ([`Row::also`]).
 
-use super::Kind;
 use super::bytes::Bytes;
+use super::kind::Kind;
 use ordo_ondisk::partition::LABEL_PLACES;
 
 /// Where a signature lies.
