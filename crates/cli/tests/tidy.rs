@@ -11,10 +11,10 @@ use std::path::Path;
 /// The longest production function, in lines from its name to its brace. It may only go down.
 const LONGEST: usize = 95;
 /// The longest file, without the tests in it. It may only go down.
-const LARGEST: usize = 629;
+const LARGEST: usize = 624;
 /// At most so many lines have nine of ten functions, and one of two files. They may only go down.
 const P90: usize = 23;
-const MEDIAN: usize = 133;
+const MEDIAN: usize = 117;
 /// Columns of a comment or of prose: `max_width` of rustfmt.toml, which does not wrap these.
 const WIDTH: usize = 120;
 /// What the papers have of soft updates stays readable in one sitting: its folder, without the rooms in it. In lines of

@@ -1,4 +1,5 @@
-//! Why a volume could not be opened, and why something with a snapshot was not done: each may be the cause of the other.
+//! Why a volume could not be opened, and why something with a snapshot was not done: each may be the cause of the
+//! other.
 
 use crate::contents::NoVolume;
 use ordo_disk::DiskError;

@@ -35,7 +35,7 @@ pub use options::{Scrub, ServeOptions, Status};
 use ordo_rt::Rt;
 use ordo_vfs::FileSystem;
 pub use reason::Reason;
-use shared::{Server, Stage};
+use shared::Server;
 use signals::Signals;
 pub use signals::end_signals;
 use spin::Spin;
@@ -130,17 +130,8 @@ async fn serve_on<F: FileSystem + 'static, T: Transport + 'static>(
             Err(gone) => break Reason::Failed(gone),
             Ok(Drained::More) => rt.yield_now().await,
             Ok(Drained::All) => {
-                match server.stage.get() {
-                    Stage::Starting => {}
-                    Stage::Serving(_) => {
-                        if let Some(ready) = ready.take() {
-                            if let Err(gone) = server.transport.begin() {
-                                break Reason::Failed(gone);
-                            }
-                            ready();
-                        }
-                    }
-                    Stage::Refused(errno) => break Reason::Failed(Gone::Failed(errno)),
+                if let Err(gone) = server.begin_serving(&mut ready) {
+                    break Reason::Failed(gone);
                 }
                 let now = rt.now();
                 let company = callers.note(server.turn.take(), now);

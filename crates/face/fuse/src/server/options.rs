@@ -5,7 +5,8 @@ use rustix::io::Errno;
 use std::pin::Pin;
 use std::rc::Rc;
 
-/// The work of [`crate::SCRUB`], and its result. `Err`: the disk failed, or the volume has nothing with which to verify.
+/// The work of [`crate::SCRUB`], and its result. `Err`: the disk failed, or the volume has nothing with which to
+/// verify.
 pub type Scrub = Box<dyn Fn(u64) -> Pin<Box<dyn Future<Output = Result<String, Errno>>>>>;
 
 /// The server's report on its volume.

@@ -6,7 +6,7 @@ use super::lookups::Lookups;
 use super::options::ServeOptions;
 use super::record::Tape;
 use crate::proto::reply::Show;
-use crate::transport::Transport;
+use crate::transport::{Gone, Transport};
 use ordo_rt::Rt;
 use ordo_rt::sync::Notify;
 use ordo_vfs::{FileSystem, NodeId};
@@ -55,6 +55,22 @@ impl<F: FileSystem, T: Transport> Server<F, T> {
             finished: Notify::new(),
             ends: Cell::new(false),
         }
+    }
+
+    /// Calls `ready`, once, when INIT was answered and the rest of the transport is set up.
+    ///
+    /// # Errors
+    /// INIT was refused, or the transport cannot deliver requests.
+    pub(super) fn begin_serving(&self, ready: &mut Option<Box<dyn FnOnce()>>) -> Result<(), Gone> {
+        match (self.stage.get(), ready.take()) {
+            (Stage::Refused(errno), _) => return Err(Gone::Failed(errno)),
+            (Stage::Serving(_), Some(ready)) => {
+                self.transport.begin()?;
+                ready();
+            }
+            (_, waiting) => *ready = waiting,
+        }
+        Ok(())
     }
 }
 
