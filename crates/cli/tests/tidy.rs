@@ -25,12 +25,7 @@ const PAPERS: (&str, usize) = ("crates/engine/schemes/src/softupdates/", 1500);
 const FOLDERS: [&str; 7] = ["base", "logs", "engine", "check", "face", "cli", "lab"];
 
 /// The crates that still have circles of files. The list may only become shorter.
-const CIRCULAR: [&str; 4] = [
-    "crates/engine/buf",
-    "crates/engine/ffs",
-    "crates/engine/schemes",
-    "crates/engine/ufs",
-];
+const CIRCULAR: [&str; 4] = ["crates/engine/buf", "crates/engine/ffs", "crates/engine/schemes", "crates/engine/ufs"];
 
 struct File {
     path: String,

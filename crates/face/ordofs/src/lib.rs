@@ -119,7 +119,7 @@ pub use blocking::{
     Calling, DirEntry, File, FileTimes, Metadata, OpenOptions, OpenVolume, ReadDir, SharedFile, SharedVolume, Volume,
 };
 pub use claim::{Writer, claim_disk, claimed, given_back, warn_reader, writer};
-pub use contents::{Kind as ContentsKind, NoVolume, Signature, contents, wipe};
+pub use contents::{ContentsKind, NoVolume, Signature, contents, wipe};
 pub use disk_bytes::DiskBytes;
 pub use error::{OpenError, SnapshotError};
 pub use found::{Found, FoundLfs, find};

@@ -41,7 +41,7 @@ pub(crate) async fn located_again(located: Located) -> Result<Located, OpenError
 }
 
 /// The superblock at this place, which must be a primary one.
-pub(crate) async fn superblock_at(disk: &Rc<dyn Disk>, at: ByteOff) -> Result<search::Found, OpenError> {
+pub(crate) async fn superblock_at(disk: &Rc<dyn Disk>, at: ByteOff) -> Result<search::FoundUfs, OpenError> {
     let sector = u64::from(disk.info().sector);
     let start = at.0 - at.0 % sector;
     let end = (at.0 + SBLOCKSIZE as u64).next_multiple_of(sector).min(disk.info().size);
@@ -50,7 +50,7 @@ pub(crate) async fn superblock_at(disk: &Rc<dyn Disk>, at: ByteOff) -> Result<se
     let bytes: Vec<u8> =
         parts.iter().flat_map(|part| part.block.iter().copied()).skip((at.0 - start) as usize).collect();
     let superblock = Superblock::decode(&bytes, at).map_err(ordo_vfs::Error::corrupt)?;
-    Ok(search::Found { superblock, copy: Copy::Primary })
+    Ok(search::FoundUfs { superblock, copy: Copy::Primary })
 }
 
 pub(crate) type Search = fn(&mut search::ReadAt<'_>, u64) -> Result<Found, search::NotFound>;

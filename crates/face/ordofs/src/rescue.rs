@@ -137,7 +137,7 @@ fn searched(
             open(rt, &spec, &FileOptions { read_only: true, ..FileOptions::default() })?
         }
     };
-    let found = search::Found { superblock: *superblock, copy: Copy::Backup(Cgx(0)) }.into();
+    let found = search::FoundUfs { superblock: *superblock, copy: Copy::Backup(Cgx(0)) }.into();
     Ok(Some((Located { disk: window, found, log: None, claim: None }, hit.offset, at)))
 }
 

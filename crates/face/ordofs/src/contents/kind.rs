@@ -3,7 +3,7 @@
 /// What a signature says about the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Kind {
+pub enum ContentsKind {
     /// A UFS volume, which this program supports.
     Ufs,
     /// A log-structured volume, which it supports, too.

@@ -14,7 +14,7 @@ mod no_volume;
 mod table;
 pub(crate) mod told;
 
-pub use kind::Kind;
+pub use kind::ContentsKind;
 pub use no_volume::NoVolume;
 
 use crate::OpenError;
@@ -32,7 +32,7 @@ pub struct Signature {
     /// The common name of the format.
     pub name: &'static str,
     /// What that says about the disk.
-    pub kind: Kind,
+    pub kind: ContentsKind,
     /// Its first byte.
     pub at: u64,
     /// The bytes that wiping zeroes: the first, and how many.

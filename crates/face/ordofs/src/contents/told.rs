@@ -1,6 +1,6 @@
 //! The message when no volume was found: what is there instead, and what to do.
 
-use super::{Kind, NoVolume, Signature, contents, of_file};
+use super::{ContentsKind, NoVolume, Signature, contents, of_file};
 use crate::image::{self, ImageSpec};
 use ordo_disk::{Disk, FileOptions};
 use ordo_ondisk::partition::{Partition, Table, select};
@@ -32,29 +32,35 @@ pub(crate) fn no_volume(rt: &Rt, spec: &ImageSpec, disk: &Rc<dyn Disk>, table: &
 fn known(found: &Signature, spec: &ImageSpec, rt: &Rt, disk: &Rc<dyn Disk>, table: &Table) -> NoVolume {
     let name = found.name;
     match found.kind {
-        Kind::Packed => NoVolume::new(format!("it is packed with {name}"), unpack(name, spec)),
-        Kind::Archive => NoVolume::new(format!("it is a {name} archive"), "unpack it first: it may hold an image"),
-        Kind::Image => NoVolume::new(format!("it is {} {name}", article(name)), reach(name, spec)),
-        Kind::Table => partitioned(name, rt, disk, table),
-        Kind::Crypt if name.starts_with("GELI") => NoVolume::new(
+        ContentsKind::Packed => NoVolume::new(format!("it is packed with {name}"), unpack(name, spec)),
+        ContentsKind::Archive => {
+            NoVolume::new(format!("it is a {name} archive"), "unpack it first: it may hold an image")
+        }
+        ContentsKind::Image => NoVolume::new(format!("it is {} {name}", article(name)), reach(name, spec)),
+        ContentsKind::Table => partitioned(name, rt, disk, table),
+        ContentsKind::Crypt if name.starts_with("GELI") => NoVolume::new(
             format!("it holds {name}"),
             "nothing on Linux opens that: attach it on FreeBSD (geli attach), and copy the disk that appears",
         ),
-        Kind::Crypt => NoVolume::new(format!("it holds {name}"), "open that first, and name the device below it"),
-        Kind::Member if name.starts_with("GEOM") => NoVolume::new(
+        ContentsKind::Crypt => {
+            NoVolume::new(format!("it holds {name}"), "open that first, and name the device below it")
+        }
+        ContentsKind::Member if name.starts_with("GEOM") => NoVolume::new(
             format!("it is a {name}"),
             "FreeBSD puts it together, and has a device for the whole; ordo scan searches this disk for volumes",
         ),
-        Kind::Member => {
+        ContentsKind::Member => {
             NoVolume::new(format!("it is a {name}"), "assemble the array or volume group, and name its device")
         }
-        Kind::Log => NoVolume::new(format!("it is a {name}"), "name the volume that it belongs to"),
-        Kind::Swap => NoVolume::new(format!("it holds {name}"), "name the volume"),
-        Kind::Bsd | Kind::Lfs => {
+        ContentsKind::Log => NoVolume::new(format!("it is a {name}"), "name the volume that it belongs to"),
+        ContentsKind::Swap => NoVolume::new(format!("it holds {name}"), "name the volume"),
+        ContentsKind::Bsd | ContentsKind::Lfs => {
             NoVolume::new(format!("it holds what is left of an {name}"), "ordo fsck says what is damaged")
         }
-        Kind::Ufs => NoVolume::new(format!("it holds what is left of a {name}"), "ordo fsck may find a backup"),
-        Kind::FileSystem => NoVolume::new(format!("it holds {name}"), "mount(8) mounts it if the system supports it"),
+        ContentsKind::Ufs => NoVolume::new(format!("it holds what is left of a {name}"), "ordo fsck may find a backup"),
+        ContentsKind::FileSystem => {
+            NoVolume::new(format!("it holds {name}"), "mount(8) mounts it if the system supports it")
+        }
     }
 }
 

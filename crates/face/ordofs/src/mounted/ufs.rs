@@ -13,7 +13,7 @@ use ordo_buf::{Cache, Health, Scheme};
 use ordo_disk::{Disk, LogHome, Queue};
 use ordo_ffs::{Copies, Ffs, Opening};
 use ordo_ondisk::Ino;
-use ordo_ondisk::superblock::search::{Copy, Found};
+use ordo_ondisk::superblock::search::{Copy, FoundUfs};
 use ordo_reclaim::Reclaimer;
 use ordo_recover::NotReplayed;
 use ordo_rt::Rt;
@@ -106,7 +106,7 @@ impl<'a> Mount<'a> {
     }
 
     /// Decides whether the volume is written to, and says what its user would not expect.
-    fn judge(&self, located: &Located, found: &Found, not_replayed: Option<NotReplayed>) -> Access {
+    fn judge(&self, located: &Located, found: &FoundUfs, not_replayed: Option<NotReplayed>) -> Access {
         let gate = ordo_ffs::may_write(found, &self.opening)
             .and_then(|()| ordo_ffs::is_whole(&found.superblock, located.disk.info().size));
         let writes = !self.read_only && gate.is_ok();
@@ -165,7 +165,7 @@ impl<'a> Mount<'a> {
     }
 
     /// The layout, which marks the volume as in use, and the calls over it.
-    async fn open_layout(&self, cache: &Rc<Cache>, found: Found) -> Result<Rc<Ufs<Ffs>>, OpenError> {
+    async fn open_layout(&self, cache: &Rc<Cache>, found: FoundUfs) -> Result<Rc<Ufs<Ffs>>, OpenError> {
         let layout = Ffs::open(cache, self.scheme.clone(), found, &self.opening).await?;
         Ok(engine::start(cache, layout, self.options))
     }
