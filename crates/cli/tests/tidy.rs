@@ -11,10 +11,10 @@ use std::path::Path;
 /// The longest production function, in lines from its name to its brace. It may only go down.
 const LONGEST: usize = 95;
 /// The longest file, without the tests in it. It may only go down.
-const LARGEST: usize = 629;
+const LARGEST: usize = 624;
 /// At most so many lines have nine of ten functions, and one of two files. They may only go down.
 const P90: usize = 23;
-const MEDIAN: usize = 133;
+const MEDIAN: usize = 117;
 /// Columns of a comment or of prose: `max_width` of rustfmt.toml, which does not wrap these.
 const WIDTH: usize = 120;
 /// What the papers have of soft updates stays readable in one sitting: its folder, without the rooms in it. In lines of
@@ -25,15 +25,10 @@ const PAPERS: (&str, usize) = ("crates/engine/schemes/src/softupdates/", 1500);
 const FOLDERS: [&str; 7] = ["base", "logs", "engine", "check", "face", "cli", "lab"];
 
 /// The crates that still have circles of files. The list may only become shorter.
-const CIRCULAR: [&str; 6] = [
-    "crates/base/ondisk",
-    "crates/check/fsck",
+const CIRCULAR: [&str; 1] = [
     // The cache asks its scheme, and each answer may call the cache that asked: only a trait with the cache as its one
     // implementor would open `cache.rs`, `scheme.rs` and two files of `capability`.
     "crates/engine/buf",
-    "crates/engine/recover",
-    "crates/face/fuse",
-    "crates/face/ordofs",
 ];
 
 struct File {

@@ -19,6 +19,13 @@ on_disk! {
     }
 }
 
+impl Csum {
+    /// Converts to the type of the volume's counts.
+    pub fn total(self) -> CsumTotal {
+        CsumTotal::default().plus(self)
+    }
+}
+
 /// The sum over all groups, as the superblock stores it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 #[allow(missing_docs)]
@@ -39,20 +46,6 @@ impl CsumTotal {
             nifree: self.nifree.saturating_add(cs.nifree.into()),
             nffree: self.nffree.saturating_add(cs.nffree.into()),
         }
-    }
-}
-
-impl crate::Superblock {
-    /// The counts of the whole volume.
-    pub fn totals(&self) -> CsumTotal {
-        let f = &self.fields;
-        CsumTotal { ndir: f.cs_ndir, nbfree: f.cs_nbfree, nifree: f.cs_nifree, nffree: f.cs_nffree }
-    }
-
-    /// Sets the counts of the whole volume.
-    pub fn set_totals(&mut self, total: CsumTotal) {
-        let f = &mut self.fields;
-        (f.cs_ndir, f.cs_nbfree, f.cs_nifree, f.cs_nffree) = (total.ndir, total.nbfree, total.nifree, total.nffree);
     }
 }
 

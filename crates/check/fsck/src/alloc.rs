@@ -6,7 +6,7 @@
 //! inode on the disk may still point to it: an interrupted repair would leave one fragment in two files, and the next
 //! repair could not be automatic.
 
-use crate::volume::{Kind, Known, Volume};
+use crate::volume::{InodeState, Known, Volume};
 use crate::{Error, Finding};
 use ordo_ondisk::{Cgx, FragNo, Ino};
 use ordo_recover::Order;
@@ -66,7 +66,7 @@ impl Volume {
             let inited = group.map_or(0, |group| group.inited);
             let free = (first..inited).find(|&index| {
                 let known = group.and_then(|group| group.inodes.get(index as usize));
-                let is_free = known.is_none_or(|known| known.kind == Kind::Free);
+                let is_free = known.is_none_or(|known| known.state == InodeState::Free);
                 is_free && will_do(self.freed_inodes.contains(&(c * self.geo.ipg + index)))
             });
             let index = match free {
@@ -108,14 +108,14 @@ impl Volume {
     /// Rule 20: makes a root directory if there is none.
     pub(crate) async fn ensure_root(&mut self) -> Result<(), Error> {
         let root = Ino::ROOT.0;
-        let why = match self.known(root).kind {
-            Kind::Dir => return Ok(()),
-            Kind::Free => "its inode is free",
-            Kind::EmptyDir => "it is empty",
-            Kind::File | Kind::Hidden => "its inode is not a directory",
+        let why = match self.known(root).state {
+            InodeState::Dir => return Ok(()),
+            InodeState::Free => "its inode is free",
+            InodeState::EmptyDir => "it is empty",
+            InodeState::File | InodeState::Hidden => "its inode is not a directory",
         };
         self.find(Finding::RootMissing { why });
-        if self.known(root).kind != Kind::Free {
+        if self.known(root).state != InodeState::Free {
             self.move_root_away().await?;
         }
         self.make_directory(root, root, 0o755).await?;
@@ -128,7 +128,7 @@ impl Volume {
         let (dinode, known) = (self.dinode(root).await?, self.known(root));
         let free = Known::default();
         self.know(root, free);
-        match if known.kind == Kind::File { self.take_inode(known).await? } else { None } {
+        match if known.state == InodeState::File { self.take_inode(known).await? } else { None } {
             Some(ino) => self.put_dinode(ino, &dinode).await,
             None => self.release(&dinode).await,
         }

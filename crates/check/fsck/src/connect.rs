@@ -1,7 +1,6 @@
 //! Phase 3: every directory is reachable from the root, and its `..` agrees.
 
-use crate::names::Extent;
-use crate::volume::{Dir, Kind, Known, Volume};
+use crate::volume::{Dir, Extent, InodeState, Known, Volume};
 use crate::{Error, Finding, Phase, Severity, dirblock};
 use ordo_ondisk::{ByteOff, Ino};
 use ordo_recover::Order;
@@ -192,7 +191,7 @@ impl Volume {
             *first = frag;
         }
         self.put_dinode(ino, &dinode).await?;
-        self.know(ino, Known { kind: Kind::Dir, type_: 4, nlink: 2, links: 0 });
+        self.know(ino, Known { state: InodeState::Dir, type_: 4, nlink: 2, links: 0 });
         let dir = Dir { ino, first: frag, parent, dotdot: parent, named_at: 0, gone: false };
         match self.dirs.binary_search_by_key(&ino, |dir| dir.ino) {
             Ok(index) => self.dirs.get_mut(index).into_iter().for_each(|slot| *slot = dir.clone()),

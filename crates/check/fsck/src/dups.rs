@@ -7,7 +7,7 @@
 //! What lies across a border is moved in the same way. A tail can be read where it is, so without room it stays there,
 //! and nothing of the volume is repaired. A whole block there is damage: no system leaves it.
 
-use crate::volume::{Dup, Kind, Place, Volume};
+use crate::volume::{Dup, InodeState, Place, Volume};
 use crate::{Error, Finding, Mode};
 use ordo_ondisk::{ByteOff, Dinode, FragNo};
 use ordo_recover::{Order, Pointer, Slot};
@@ -130,7 +130,7 @@ impl Volume {
         if dinode.is_dir() && dinode.size == 0 {
             self.forget_dir(ino);
             if let Some(known) = self.known_mut(ino) {
-                known.kind = Kind::EmptyDir;
+                known.state = InodeState::EmptyDir;
             }
         }
         self.put_dinode(ino, &dinode).await

@@ -4,7 +4,7 @@
 //! Phase 5 builds the complete correct block and compares, so that no field can be forgotten. Fields that are not
 //! recomputed (times, hints, counts of other systems) are explicitly copied from the block on the disk.
 
-use crate::volume::{Kind, Volume};
+use crate::volume::{InodeState, Volume};
 use crate::{Error, Finding, Phase};
 use ordo_ondisk::cg::{self, Cg, CgHeader, CgMut, map};
 use ordo_ondisk::dinode::mode;
@@ -281,9 +281,9 @@ impl Volume {
         let group = self.groups.get(c.0 as usize).map(|group| group.inodes.as_slice()).unwrap_or_default();
         map::fill(iused, 0, ipg, false);
         let mut ndir = 0;
-        for (known, index) in group.iter().zip(0..ipg).filter(|(known, _)| known.kind != Kind::Free) {
+        for (known, index) in group.iter().zip(0..ipg).filter(|(known, _)| known.state != InodeState::Free) {
             map::set(iused, index);
-            ndir += i32::from(known.kind == Kind::Dir);
+            ndir += i32::from(known.state == InodeState::Dir);
         }
         ndir
     }

@@ -4,7 +4,7 @@
 //! claim a fragment, the damaged one must be the second. The first claimant keeps a fragment; `dups` handles the
 //! second.
 
-use crate::volume::{Dir, Dup, Kind, Known, Place, Volume};
+use crate::volume::{Dir, Dup, InodeState, Known, Place, Volume};
 use crate::{Error, Finding, Phase, Severity};
 use ordo_ondisk::dinode::{flags, mode};
 use ordo_ondisk::{ByteOff, Cgx, Dinode, FragNo, Ino};
@@ -51,7 +51,7 @@ impl Volume {
             }
         }
         for group in &mut self.groups {
-            let used = group.inodes.iter().rposition(|known| known.kind != Kind::Free);
+            let used = group.inodes.iter().rposition(|known| known.state != InodeState::Free);
             group.inodes.truncate(used.map_or(0, |last| last + 1));
         }
         self.dirs.sort_unstable_by_key(|dir| dir.ino);
@@ -95,13 +95,13 @@ impl Volume {
             }
             for (bytes, ino) in block_bytes.chunks_exact(size).zip(block_first..) {
                 let known = match ino {
-                    0 | 1 => Known { kind: Kind::Hidden, ..Known::default() },
+                    0 | 1 => Known { state: InodeState::Hidden, ..Known::default() },
                     _ if is_empty(bytes) => Known::default(),
                     _ => match self.decode(ino, bytes) {
                         (dinode, true) => self.one_inode(ino, dinode, false).await?,
                         (_, false) => {
                             suspects.push(ino);
-                            Known { kind: Kind::File, ..Known::default() }
+                            Known { state: InodeState::File, ..Known::default() }
                         }
                     },
                 };
@@ -148,21 +148,21 @@ impl Volume {
     }
 
     fn remember(&mut self, ino: u32, dinode: &Dinode) -> Known {
-        let kind = if dinode.is_dir() && dinode.size == 0 {
-            Kind::EmptyDir
+        let state = if dinode.is_dir() && dinode.size == 0 {
+            InodeState::EmptyDir
         } else if dinode.is_dir() {
             let first = dinode.db.first().copied().unwrap_or_default();
             self.dirs.push(Dir { ino, first, parent: 0, dotdot: 0, named_at: 0, gone: false });
-            Kind::Dir
+            InodeState::Dir
         } else if self.is_hidden(ino, dinode) {
-            Kind::Hidden
+            InodeState::Hidden
         } else {
-            Kind::File
+            InodeState::File
         };
         if is_snapshot(dinode) {
             self.snapshots.push(ino);
         }
-        Known { kind, type_: (dinode.mode >> 12) as u8, nlink: dinode.nlink, links: 0 }
+        Known { state, type_: (dinode.mode >> 12) as u8, nlink: dinode.nlink, links: 0 }
     }
 
     /// NetBSD keeps its log and its quotas in files without names.

@@ -35,15 +35,17 @@ mod names;
 mod quota;
 mod refs;
 mod report;
+mod rule;
 mod run;
 mod shape;
 mod snapshots;
 mod volume;
 
-pub use finding::{Finding, Severity};
+pub use finding::Finding;
 pub use lfs::{LfsFinding, is_log_structured};
 pub use ordo_recover::Error;
 pub use report::{FINDINGS_MAX, Found, Journal, Report, Usage};
+pub use rule::Severity;
 pub use run::check;
 
 /// How to handle findings.

@@ -1,7 +1,6 @@
 //! `lost+found`: where nameless files and directories get a name, `#` and their inode number.
 
-use crate::names::Extent;
-use crate::volume::{Kind, Volume};
+use crate::volume::{Extent, InodeState, Lost, Volume};
 use crate::{Error, dirblock};
 use ordo_ondisk::{ByteOff, Dinode, Ino};
 use ordo_recover::{Order, Slot};
@@ -13,22 +12,6 @@ const NAME: &[u8] = b"lost+found";
 pub(crate) fn is_lost_name(name: &[u8], ino: u32) -> bool {
     let digits = name.strip_prefix(b"#").and_then(|digits| std::str::from_utf8(digits).ok());
     digits.and_then(|digits| digits.trim_end_matches('_').parse().ok()) == Some(ino)
-}
-
-/// The state of `lost+found` in this round.
-#[derive(Default)]
-pub(crate) struct Lost {
-    /// 0 until the directory was looked up.
-    ino: u32,
-    /// It does not exist and cannot be made.
-    hopeless: bool,
-    /// It was made in this round, which adds a link to the root.
-    made: bool,
-    extents: Vec<Extent>,
-    /// The first extent, and the block in it, that may have room.
-    next: (usize, u64),
-    /// The names in use.
-    names: FxHashSet<Vec<u8>>,
 }
 
 impl Volume {
@@ -87,7 +70,7 @@ impl Volume {
                 let Some(entry) = dirblock::entries(block, format).0.into_iter().find(|e| e.name == NAME) else {
                     continue;
                 };
-                if self.known(entry.ino).kind == Kind::Dir {
+                if self.known(entry.ino).state == InodeState::Dir {
                     self.use_lost(entry.ino).await?;
                     return Ok(displaced);
                 }
@@ -105,7 +88,7 @@ impl Volume {
     }
 
     async fn make_lost(&mut self, mut root: Dinode, mut extents: Vec<Extent>) -> Result<bool, Error> {
-        let taken = crate::volume::Known { kind: Kind::File, ..Default::default() };
+        let taken = crate::volume::Known { state: InodeState::File, ..Default::default() };
         let Some(ino) = self.take_inode(taken).await? else { return Ok(false) };
         let kind = if self.geo.old_dirent { 0 } else { 4 };
         let made = self.make_directory(ino, Ino::ROOT.0, 0o700).await?;

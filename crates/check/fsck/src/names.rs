@@ -3,7 +3,7 @@
 //! Links by names are counted here; those by `.` and `..` follow from the final parents, in phase 4.
 
 use crate::dirblock::{self, Entry};
-use crate::volume::{Kind, Volume};
+use crate::volume::{Extent, InodeState, Volume};
 use crate::{Error, Finding, Phase, Severity};
 use ordo_ondisk::{ByteOff, Dinode, FragNo, Ino};
 use ordo_recover::{Order, Slot, Walk};
@@ -16,15 +16,6 @@ const HOLES_FILLED_MAX: usize = 8;
 const AHEAD: usize = 256;
 
 const DT_DIR: u8 = 4;
-
-/// A contiguous part of a directory.
-#[derive(Clone, Copy)]
-pub(crate) struct Extent {
-    pub(crate) at: ByteOff,
-    pub(crate) len: u64,
-    /// Byte of the directory.
-    pub(crate) offset: u64,
-}
 
 /// What to do with an entry.
 enum Verdict {
@@ -253,7 +244,7 @@ impl Volume {
         }
         let target = self.known(ino);
         let whiteout = entry.kind == ordo_ondisk::dirent::WHITEOUT;
-        if !old && (ino == Ino::WHITEOUT.0 || whiteout && target.kind == Kind::Free) {
+        if !old && (ino == Ino::WHITEOUT.0 || whiteout && target.state == InodeState::Free) {
             let finding = Finding::Whiteout { dir, name, ino, kind: entry.kind };
             let right = ino == Ino::WHITEOUT.0 && whiteout;
             return Ok(if right { Verdict::Keep } else { Verdict::SetType(finding, ordo_ondisk::dirent::WHITEOUT) });
@@ -261,16 +252,16 @@ impl Volume {
         if !self.geo.is_valid_ino(Ino(ino)) {
             return Ok(Verdict::Remove(Finding::EntryOutOfRange { dir, name, ino }));
         }
-        match target.kind {
-            Kind::Free => return Ok(Verdict::Remove(Finding::EntryUnallocated { dir, name, ino })),
-            Kind::EmptyDir => return Ok(Verdict::Remove(Finding::EntryToEmpty { dir, name, ino })),
-            Kind::File | Kind::Hidden if target.links >= LINKS_MAX => {
+        match target.state {
+            InodeState::Free => return Ok(Verdict::Remove(Finding::EntryUnallocated { dir, name, ino })),
+            InodeState::EmptyDir => return Ok(Verdict::Remove(Finding::EntryToEmpty { dir, name, ino })),
+            InodeState::File | InodeState::Hidden if target.links >= LINKS_MAX => {
                 return Ok(Verdict::Remove(Finding::TooManyNames { dir, name, ino }));
             }
-            Kind::Dir if !self.adopt_name(dir, ino, at).await? => {
+            InodeState::Dir if !self.adopt_name(dir, ino, at).await? => {
                 return Ok(Verdict::Remove(Finding::ExtraName { dir, name, ino }));
             }
-            Kind::File | Kind::Hidden | Kind::Dir => {}
+            InodeState::File | InodeState::Hidden | InodeState::Dir => {}
         }
         self.count_link(ino, 1);
         let right = if old { 0 } else { target.type_ };

@@ -8,7 +8,7 @@
 //! Q4. Nothing is allocated. An owner for whom a file has no room is left out; the next mount that keeps the quotas
 //!     counts anew.
 
-use crate::volume::{Kind, Volume};
+use crate::volume::{InodeState, Volume};
 use crate::{Error, Finding, dirblock};
 use ordo_disk::Disk;
 use ordo_ondisk::dinode::{flags, mode};
@@ -82,7 +82,7 @@ impl Volume {
     /// The old files, by their names in the root directory.
     async fn old_quota_files(&mut self) -> Result<Vec<(Whose, u32)>, Error> {
         let mut found = vec![];
-        if self.known(Ino::ROOT.0).kind != Kind::Dir {
+        if self.known(Ino::ROOT.0).state != InodeState::Dir {
             return Ok(found);
         }
         for (_, at, len) in self.blocks_of(Ino::ROOT.0).await?.0 {
@@ -90,7 +90,7 @@ impl Volume {
             self.image.read(at, &mut block).await?;
             for entry in dirblock::entries(&block, self.geo.dir_format()).0 {
                 let whose = Whose::ALL.into_iter().find(|whose| entry.name == whose.file().as_bytes());
-                if let Some(whose) = whose.filter(|_| self.known(entry.ino).kind == Kind::File) {
+                if let Some(whose) = whose.filter(|_| self.known(entry.ino).state == InodeState::File) {
                     found.push((whose, entry.ino));
                 }
             }
@@ -122,7 +122,7 @@ impl Volume {
         for c in 0..self.geo.ncg {
             let inodes = self.groups.get(c as usize).map_or(0, |group| group.inodes.len() as u32);
             for ino in (c * self.geo.ipg..).take(inodes as usize).filter(|&ino| Ino(ino) >= Ino::ROOT) {
-                if self.known(ino).kind == Kind::Free || own.contains(&ino) {
+                if self.known(ino).state == InodeState::Free || own.contains(&ino) {
                     continue;
                 }
                 let dinode = self.dinode(ino).await?;

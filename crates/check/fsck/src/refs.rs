@@ -1,6 +1,6 @@
 //! Phase 4: link counts, and inodes without a name.
 
-use crate::volume::{Kind, Volume};
+use crate::volume::{InodeState, Volume};
 use crate::{Error, Finding, Phase, Severity};
 use ordo_ondisk::Ino;
 
@@ -27,13 +27,13 @@ impl Volume {
             // The group can grow by `lost+found` while its files are named there.
             while let Some(known) = self.groups.get(c as usize).and_then(|group| group.inodes.get(index)) {
                 let ino = c * self.geo.ipg + index as u32;
-                match known.kind {
-                    Kind::EmptyDir if nameless => {
+                match known.state {
+                    InodeState::EmptyDir if nameless => {
                         self.find(Finding::EmptyDirectory { ino });
                         self.clear_inode(ino).await?;
                     }
-                    Kind::File if nameless && known.links == 0 => self.settle_nameless(ino).await?,
-                    Kind::File | Kind::Dir if !nameless => self.check_count(ino).await?,
+                    InodeState::File if nameless && known.links == 0 => self.settle_nameless(ino).await?,
+                    InodeState::File | InodeState::Dir if !nameless => self.check_count(ino).await?,
                     _ => {}
                 }
                 index += 1;

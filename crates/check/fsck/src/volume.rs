@@ -1,7 +1,6 @@
 //! State shared by the phases: the image, the superblock, and what is known of fragments and inodes so far.
 
 use crate::bits::Bits;
-use crate::lost::Lost;
 use crate::report::Report;
 use crate::{Error, Finding, Mode, Phase, Progress, Severity};
 use ordo_ondisk::{ByteOff, Cgx, Dinode, FragNo, Geometry, Ino, Superblock};
@@ -11,7 +10,7 @@ use std::collections::BTreeSet;
 
 /// The state of an inode, as determined by the check.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum InodeState {
     #[default]
     Free,
     File,
@@ -25,7 +24,7 @@ pub(crate) enum Kind {
 /// What is known of an inode. Kept for every initialised inode, so it is small.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Known {
-    pub(crate) kind: Kind,
+    pub(crate) state: InodeState,
     /// `d_type` of its names.
     pub(crate) type_: u8,
     /// The link count on the disk.
@@ -57,6 +56,31 @@ pub(crate) struct Dir {
     pub(crate) named_at: u64,
     /// It was cleared, or has no contents any more.
     pub(crate) gone: bool,
+}
+
+/// A contiguous part of a directory.
+#[derive(Clone, Copy)]
+pub(crate) struct Extent {
+    pub(crate) at: ByteOff,
+    pub(crate) len: u64,
+    /// Byte of the directory.
+    pub(crate) offset: u64,
+}
+
+/// What is known of `lost+found` in this round.
+#[derive(Default)]
+pub(crate) struct Lost {
+    /// 0 until the directory was looked up.
+    pub(crate) ino: u32,
+    /// It does not exist and cannot be made.
+    pub(crate) hopeless: bool,
+    /// It was made in this round, which adds a link to the root.
+    pub(crate) made: bool,
+    pub(crate) extents: Vec<Extent>,
+    /// The first extent, and the block in it, that may have room.
+    pub(crate) next: (usize, u64),
+    /// The names in use.
+    pub(crate) names: FxHashSet<Vec<u8>>,
 }
 
 /// A pointer to contents that must get a place of their own.

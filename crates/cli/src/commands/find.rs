@@ -162,8 +162,8 @@ impl Args {
 pub(crate) fn run(args: &Args) -> Outcome {
     let newer = args.newer()?;
     let (mut out, mut files) = (Out::new(), Vec::new());
-    let mut found = Found { args, newer, out: &mut out, files: &mut files };
-    let worst = image::read_each(&args.places, args.start, async |fs, place| found.below(fs, place).await)?;
+    let mut finder = Finder { args, newer, out: &mut out, files: &mut files };
+    let worst = image::read_each(&args.places, args.start, async |fs, place| finder.below(fs, place).await)?;
     if args.json {
         out.json(&files)?;
     }
@@ -171,14 +171,14 @@ pub(crate) fn run(args: &Args) -> Outcome {
     Ok(worst)
 }
 
-struct Found<'a> {
+struct Finder<'a> {
     args: &'a Args,
     newer: Option<Stamp>,
     out: &'a mut Out,
     files: &'a mut Vec<FileJson>,
 }
 
-impl Found<'_> {
+impl Finder<'_> {
     async fn below(&mut self, fs: &Rc<Fs>, place: &Inside) -> Outcome {
         // As find(1) with -H: a link that the user names is the directory that is meant.
         let file = resolve(fs, &place.path, true).await.with_context(|| place.shown())?;

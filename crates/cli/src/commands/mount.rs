@@ -8,7 +8,7 @@ use crate::out::{Outcome, Status, describe, say, usage};
 use crate::remount_options::remount;
 use crate::text;
 use anyhow::{Context, anyhow};
-use ordo_fuse::{Background, Ended, Foreground, Reason, ServeOptions};
+use ordo_fuse::{Background, Ended, Foreground, Reason, ServeOptions, Session};
 use ordo_vfs::{FileSystem as _, Kind};
 use ordofs::rt::Rt;
 use ordofs::{ImageSpec, Mounted, OpenError, Weight, disk};
@@ -16,7 +16,7 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::ErrorKind;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 const HELP: &str = "\
@@ -198,32 +198,52 @@ fn serve(
     if !wanted.kernel.read_only && mounted.claim().is_none() && disk::NbdDisk::is_url(&spec.path) {
         messages.tell(Weight::Note, UNPROTECTED);
     }
-    // Opening marked the volume as in use; it must not look as after a crash.
-    let unused = |mounted: Mounted, why: anyhow::Error| {
-        rt.block_on(mounted.unmount()).with_context(|| format!("{spec}: could not be written back"))?;
-        Err(why)
-    };
+    let served = servable(&rt, spec, &mounted, &wanted).and_then(|()| {
+        let session = attach(args, &wanted)?;
+        let options = serve_options(&mounted, &wanted, messages, usable);
+        Ok(rt.block_on(ordo_fuse::serve(&rt, mounted.fs().clone(), session, options))?)
+    });
+    match served {
+        Ok(ended) => close(&rt, mounted, ended, &dir, messages),
+        Err(why) => {
+            // Opening marked the volume as in use; it must not look as after a crash.
+            rt.block_on(mounted.unmount()).with_context(|| format!("{spec}: could not be written back"))?;
+            Err(why)
+        }
+    }
+}
+
+/// Whether the volume can be shown as it is wanted.
+fn servable(rt: &Rt, spec: &ImageSpec, mounted: &Mounted, wanted: &Wanted) -> anyhow::Result<()> {
     let root = rt.block_on(mounted.fs().getattr(mounted.fs().root()));
     if !matches!(&root, Ok(attr) if attr.kind == Kind::Directory) {
         let why = root.map_or_else(anyhow::Error::new, |_| anyhow!("its inode is no directory's"));
         let advice = format!("{spec}: the root directory is damaged; ordo recover saves the files that can be read");
-        return unused(mounted, why.context(advice));
+        return Err(why.context(advice));
     }
     if mounted.has_acls() && !wanted.xattr {
-        return unused(mounted, usage("mount option xattr=off: this volume has access control lists, which apply"));
+        return Err(usage("mount option xattr=off: this volume has access control lists, which apply"));
     }
-    let session = match ordo_fuse::mount(&args.dir, &wanted.kernel) {
-        Ok(session) => session,
-        Err(error) => return unused(mounted, error.into()),
-    };
-    if let Some((user, group)) = wanted.run_as
-        && let Err(why) = give_up_rights(user, group)
-    {
-        drop(session);
-        return unused(mounted, anyhow!("runas={user}:{group}: {why}"));
+    Ok(())
+}
+
+/// Mounts on the directory, and gives up the rights that only that needs.
+fn attach(args: &Args, wanted: &Wanted) -> anyhow::Result<Session> {
+    let session = ordo_fuse::mount(&args.dir, &wanted.kernel)?;
+    if let Some((user, group)) = wanted.run_as {
+        give_up_rights(user, group).map_err(|why| anyhow!("runas={user}:{group}: {why}"))?;
     }
+    Ok(session)
+}
+
+fn serve_options(
+    mounted: &Mounted,
+    wanted: &Wanted,
+    messages: &Messages,
+    usable: impl FnOnce() + 'static,
+) -> ServeOptions {
     let (complain, patience) = (messages.clone(), messages.clone());
-    let options = ServeOptions {
+    ServeOptions {
         transport: wanted.transport,
         follow: wanted.follow,
         uid: wanted.uid,
@@ -233,16 +253,16 @@ fn serve(
         acls: mounted.has_acls() || (wanted.acl && mounted.has_xattrs()),
         signals: true,
         ready: Some(Box::new(usable)),
-        status: Some(Box::new(status_of(&mounted))),
-        scrub: Some(super::scrub::of_mounted(&mounted, messages.clone())),
+        status: Some(Box::new(status_of(mounted))),
+        scrub: Some(super::scrub::of_mounted(mounted, messages.clone())),
         ends_slowly: Rc::new(move || patience.tell(Weight::Warning, ENDS_SLOWLY)),
         complain: Box::new(move |error| complain.tell(Weight::Error, &error.to_string())),
         ..ServeOptions::default()
-    };
-    let ended = match rt.block_on(ordo_fuse::serve(&rt, mounted.fs().clone(), session, options)) {
-        Ok(ended) => ended,
-        Err(error) => return unused(mounted, error.into()),
-    };
+    }
+}
+
+/// Closes the volume after its service, and tells `umount` how that went.
+fn close(rt: &Rt, mounted: Mounted, ended: Ended, dir: &Path, messages: &Messages) -> Outcome {
     if let Reason::Failed(gone) = ended.reason {
         messages.tell(Weight::Error, &format!("the kernel's FUSE device failed: {gone:?}"));
     }

@@ -101,9 +101,9 @@ impl Setting {
 /// Sets the limits of one thing. The grace time begins if the soft limit is exceeded now, and was not before.
 fn limit(form: Form, counter: &mut Counter, (soft, hard): Pair, grace: i64, now: i64) {
     let none = if form == Form::Table { u64::MAX } else { 0 };
-    let was = Counter::is_above(form, counter.used, counter.soft);
+    let was = form.is_above(counter.used, counter.soft);
     (counter.soft, counter.hard) = (soft.unwrap_or(none), hard.unwrap_or(none));
-    match Counter::is_above(form, counter.used, counter.soft) {
+    match form.is_above(counter.used, counter.soft) {
         false => counter.time = 0,
         true if !was || counter.time == 0 => counter.time = now.saturating_add(grace),
         true => {}
@@ -284,8 +284,8 @@ async fn show(args: &Args, image: &str, fs: &Rc<Fs>) -> Outcome {
 }
 
 fn put(args: &Args, image: &str, (form, rows, owners): Rows) -> anyhow::Result<()> {
-    let until = |form, id: u32, c: &Counter| {
-        (c.time != 0 && (form == Form::Table || id != 0) && Counter::is_above(form, c.used, c.soft)).then_some(c.time)
+    let until = |form: Form, id: u32, c: &Counter| {
+        (c.time != 0 && (form == Form::Table || id != 0) && form.is_above(c.used, c.soft)).then_some(c.time)
     };
     print(|out| {
         if args.json {

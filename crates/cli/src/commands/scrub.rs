@@ -31,9 +31,9 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// What was found.
+/// What was read, and healed.
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Found {
+struct Counts {
     /// Fragments whose checksum is known.
     fragments: u64,
     /// Of these, healed at home.
@@ -44,8 +44,8 @@ struct Found {
     rotten: u64,
 }
 
-impl Found {
-    fn add(&mut self, more: &Found) {
+impl Counts {
+    fn add(&mut self, more: &Counts) {
         self.fragments += more.fragments;
         self.healed += more.healed;
         self.bad_copies += more.bad_copies;
@@ -57,7 +57,7 @@ impl Found {
 #[derive(Debug, Serialize, Deserialize)]
 struct Part {
     #[serde(flatten)]
-    found: Found,
+    found: Counts,
     /// Where the next part begins.
     next: Option<u64>,
 }
@@ -66,13 +66,13 @@ struct Part {
 struct Document<'a> {
     image: String,
     #[serde(flatten)]
-    found: &'a Found,
+    found: &'a Counts,
 }
 
-impl From<Scrubbed> for Found {
-    fn from(done: Scrubbed) -> Found {
+impl From<Scrubbed> for Counts {
+    fn from(done: Scrubbed) -> Counts {
         let Scrubbed { blocks: fragments, healed, bad_copies, rotten } = done;
-        Found { fragments, healed, bad_copies, rotten }
+        Counts { fragments, healed, bad_copies, rotten }
     }
 }
 
@@ -95,8 +95,8 @@ pub(crate) fn run(args: &Args) -> Outcome {
 }
 
 /// Has the server of a mounted volume do it, a part at a time. `None` if nothing is mounted there.
-fn mounted(place: &Path) -> anyhow::Result<Option<Found>> {
-    let (mut all, mut next) = (Found::default(), Some(0));
+fn mounted(place: &Path) -> anyhow::Result<Option<Counts>> {
+    let (mut all, mut next) = (Counts::default(), Some(0));
     while let Some(from) = next {
         let Some(answer) = ordo_fuse::scrub(place.as_os_str(), from)? else {
             match from {
@@ -116,7 +116,7 @@ fn mounted(place: &Path) -> anyhow::Result<Option<Found>> {
     Ok(Some(all))
 }
 
-fn at_rest(args: &Args) -> anyhow::Result<(PathBuf, Found)> {
+fn at_rest(args: &Args) -> anyhow::Result<(PathBuf, Counts)> {
     let (spec, rt) = (image::spec(&args.place, args.start)?, Rt::real_time());
     let notices = Messages::of(&spec, false).listener_once();
     let located = ordofs::locate_to_write(&rt, &spec, &FileOptions::default(), "ordo scrub", &notices, false);

@@ -23,7 +23,7 @@ use crate::{AtRest, Copies, Ffs, corrupt};
 use ordo_buf::{BufRef, Cache, Key, LogKind, Role, Scheme, Want};
 use ordo_disk::DiskOff;
 use ordo_ondisk::superblock::fields::flag;
-use ordo_ondisk::superblock::search::{Copy, Found};
+use ordo_ondisk::superblock::search::{Copy, FoundUfs};
 use ordo_ondisk::superblock::{Keeper, LogAt};
 use ordo_ondisk::{Cgx, Dialect, FragNo, Geometry, Refused, Superblock};
 use ordo_ufs::Shape;
@@ -92,7 +92,7 @@ pub enum MountError {
 ///
 /// # Errors
 /// The reason if not; the text says what to do.
-pub fn may_write(found: &Found, opening: &Opening) -> std::result::Result<(), MountError> {
+pub fn may_write(found: &FoundUfs, opening: &Opening) -> std::result::Result<(), MountError> {
     let sb = &found.superblock;
     match opening.snapshots.is_some() {
         true => sb.write_gate_keeping_snapshots()?,
@@ -155,7 +155,7 @@ impl Ffs {
     pub async fn open(
         cache: &Rc<Cache>,
         scheme: Rc<dyn Scheme>,
-        found: Found,
+        found: FoundUfs,
         opening: &Opening,
     ) -> std::result::Result<Ffs, MountError> {
         let sb = found.superblock;

@@ -327,7 +327,7 @@ mod tests {
         rt.block_on(newfs(&rt, Rc::new(disk.clone()), shape, zeroed)).unwrap()
     }
 
-    fn find(disk: &RamDisk) -> Result<search::Found, search::NotFound> {
+    fn find(disk: &RamDisk) -> Result<search::FoundUfs, search::NotFound> {
         let mut read = |at: ByteOff, into: &mut [u8]| {
             disk.peek(at.0, into);
             Ok(())

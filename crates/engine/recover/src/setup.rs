@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::image::{Bytes, Image};
 use ordo_disk::Disk;
 use ordo_ondisk::superblock::fields::{SbFields, flag};
-use ordo_ondisk::superblock::search::{self, Copy, Found, NotFound};
+use ordo_ondisk::superblock::search::{self, Copy, FoundUfs, NotFound};
 use ordo_ondisk::superblock::{Difference, SBLOCKSIZE};
 use ordo_ondisk::{ByteOff, Cgx, Dialect, Superblock};
 use rustc_hash::FxHashMap;
@@ -57,10 +57,10 @@ struct Places {
     size: u64,
 }
 
-type Search = fn(&mut search::ReadAt<'_>, u64) -> Result<Found, NotFound>;
+type Search = fn(&mut search::ReadAt<'_>, u64) -> Result<FoundUfs, NotFound>;
 
 impl Places {
-    async fn search(&mut self, search: Search) -> Result<Found, NotFound> {
+    async fn search(&mut self, search: Search) -> Result<FoundUfs, NotFound> {
         let mut result = Err(NotFound::Nothing { volume_bytes: self.size });
         for attempt in 0..ATTEMPTS {
             let mut lacking = vec![];
@@ -143,7 +143,7 @@ async fn primary(places: &mut Places) -> Result<(Superblock, Vec<SuperblockDamag
     }
 }
 
-fn restored(found: Found, why: String) -> (Superblock, Vec<SuperblockDamage>) {
+fn restored(found: FoundUfs, why: String) -> (Superblock, Vec<SuperblockDamage>) {
     let mut sb = found.superblock;
     let from = match found.copy {
         Copy::Primary | Copy::Unproven => sb.at,

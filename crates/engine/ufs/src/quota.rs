@@ -99,7 +99,7 @@ impl Kept {
     }
 
     fn judge_one(&self, c: &Counter, more: u64, now: i64, grace: i64) -> Result<Option<i64>> {
-        let (above, after) = (|used, limit| Counter::is_above(self.form, used, limit), c.used.saturating_add(more));
+        let (above, after) = (|used, limit| self.form.is_above(used, limit), c.used.saturating_add(more));
         if more == 0 || !above(after, c.hard) && !above(after, c.soft) {
             return Ok(None);
         }

@@ -17,6 +17,7 @@ mod errno;
 mod first;
 pub mod mount;
 pub mod proto;
+mod questions;
 mod server;
 pub mod transport;
 
@@ -27,5 +28,6 @@ pub use mount::status::{scrub, status};
 pub use mount::sync::sync;
 pub use mount::unmount::{Unmounted, force as force_unmount, unmount};
 pub use mount::{Lease, MountError, MountOptions, Session, mount};
-pub use server::{Ended, Reason, SCRUB, STATUS, Scrub, ServeError, ServeOptions, Status, TRACE, end_signals, serve};
+pub use questions::{SCRUB, STATUS, TRACE};
+pub use server::{Ended, Reason, Scrub, ServeError, ServeOptions, Status, end_signals, serve};
 pub use transport::{Gone, NoUring, TransportChoice};

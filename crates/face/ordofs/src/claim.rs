@@ -8,15 +8,14 @@
 //!     cannot do that (a file system in memory), nobody on another machine has the file.
 
 use crate::found::{self, Found};
-use crate::image::find;
-use crate::{ImageSpec, Located, Notice, Notices, OpenError};
+use crate::located::{Located, find};
+use crate::{Notice, Notices, OpenError};
 use ordo_disk::fence::{Claim, Waiting, look_at_damage, look_to_claim};
-use ordo_disk::{Block, Disk, DiskOff, FileOptions, NbdDisk, ReadPart, Tag};
+use ordo_disk::{Block, Disk, DiskOff, ReadPart, Tag};
 use ordo_ondisk::mmp::{Beat, Owner, Place};
 use ordo_ondisk::superblock::search::Copy;
 use ordo_ondisk::{ByteOff, Format};
 use ordo_rt::Rt;
-use std::io::ErrorKind;
 use std::rc::Rc;
 
 /// The record of a volume's writer, for people.
@@ -135,43 +134,6 @@ pub fn claim_disk(rt: &Rt, disk: &Rc<dyn Disk>, doing: &str, notices: &Notices) 
         }
         Ok(None)
     })
-}
-
-/// Opens a volume, claims it, and finds it. With `damaged` a backup of its superblock is enough.
-///
-/// # Errors
-/// As [`crate::locate`], and as [`claimed`].
-pub fn locate_to_write(
-    rt: &Rt,
-    spec: &ImageSpec,
-    options: &FileOptions,
-    doing: &str,
-    notices: &Notices,
-    damaged: bool,
-) -> Result<Located, OpenError> {
-    let located = located_direct(rt, spec, options, damaged)?;
-    rt.block_on(claimed(rt, located, doing, notices))
-}
-
-/// Opens and finds a volume, past the page cache if its record is on (P3).
-pub(crate) fn located_direct(
-    rt: &Rt,
-    spec: &ImageSpec,
-    options: &FileOptions,
-    damaged: bool,
-) -> Result<Located, OpenError> {
-    let locate = if damaged { crate::locate_damaged } else { crate::locate };
-    let located = locate(rt, spec, options.clone())?;
-    if options.direct || options.read_only || NbdDisk::is_url(&spec.path) || writer(rt, &located)? == Writer::Off {
-        return Ok(located);
-    }
-    drop(located);
-    match locate(rt, spec, FileOptions { direct: true, ..options.clone() }) {
-        Err(OpenError::Disk(ordo_disk::OpenError::Io { source, .. })) if source.kind() == ErrorKind::InvalidInput => {
-            locate(rt, spec, options.clone())
-        }
-        located => located,
-    }
 }
 
 /// Gives a claim back. A failure costs the next writer a wait, and no more.

@@ -16,7 +16,7 @@ use ordo_rescue::{Source, Stretch, Why};
 use ordo_rt::Rt;
 
 use crate::OpenError;
-use crate::image::read_bytes;
+use crate::sectors::read_bytes;
 
 /// Stretches that are kept (see Y3).
 const KEPT: usize = 1 << 16;

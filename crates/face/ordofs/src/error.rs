@@ -1,6 +1,10 @@
-//! Why a volume could not be opened.
+//! Why a volume could not be opened, and why something with a snapshot was not done: each may be the cause of the
+//! other.
 
+use crate::contents::NoVolume;
+use ordo_disk::DiskError;
 use ordo_disk::fence::ClaimError;
+use ordo_ondisk::{Corrupt, Dialect, Refused};
 use ordo_vfs::Origin;
 use std::error::Error as StdError;
 use std::io::{self, ErrorKind};
@@ -14,13 +18,13 @@ pub enum OpenError {
     Disk(#[from] ordo_disk::OpenError),
     /// A request that was needed to open the volume failed.
     #[error(transparent)]
-    Request(#[from] ordo_disk::DiskError),
+    Request(#[from] DiskError),
     /// There is no volume.
     #[error(transparent)]
     NotFound(#[from] ordo_ondisk::superblock::search::NotFound),
     /// The disk contains something else.
     #[error(transparent)]
-    NoVolume(#[from] crate::NoVolume),
+    NoVolume(#[from] NoVolume),
     /// Its one writer is another one, or the record of that writer is damaged.
     #[error(transparent)]
     Claim(Box<ClaimError>),
@@ -55,7 +59,7 @@ pub enum OpenError {
     LogShape(#[from] ordo_ondisk::lfs::NewfsError),
     /// Something with a snapshot.
     #[error(transparent)]
-    Snapshot(Box<crate::SnapshotError>),
+    Snapshot(Box<SnapshotError>),
     /// A new volume is larger than its disk.
     #[error("a volume of {volume} bytes does not fit on a disk of {disk}")]
     TooLarge {
@@ -131,7 +135,7 @@ pub enum OpenError {
     Active(Box<ordo_recover::NotReplayed>),
     /// Volumes of this system have no field that records a log.
     #[error("the scheme {0} keeps a log, but a volume of {1} cannot record where it is; choose another scheme")]
-    NoLogThere(&'static str, ordo_ondisk::Dialect),
+    NoLogThere(&'static str, Dialect),
     /// The journal of the volume cannot be used.
     #[error("the journal cannot be used: {0}; make it anew with `ordo tune -o journal=off` and `-o journal=on`")]
     Journal(Box<ordo_recover::NotReplayed>),
@@ -174,8 +178,8 @@ impl OpenError {
 }
 
 impl OpenError {
-    /// The error of type `T` that this one is or began as: [`DiskError`](ordo_disk::DiskError) has the failed request,
-    /// [`Corrupt`](ordo_ondisk::Corrupt) the damaged field. See [`ordo_vfs::Error::cause`].
+    /// The error of type `T` that this one is or began as: [`DiskError`] has the failed request,
+    /// [`Corrupt`] the damaged field. See [`ordo_vfs::Error::cause`].
     pub fn cause<T: StdError + 'static>(&self) -> Option<&T> {
         let mut error: &(dyn StdError + 'static) = match self {
             OpenError::Mount(ordo_ffs::MountError::Volume(error)) | OpenError::Volume(error) => return error.cause(),
@@ -248,5 +252,80 @@ impl OpenError {
             OpenError::Mount(_) => ErrorKind::Unsupported,
             _ => ErrorKind::InvalidInput,
         }
+    }
+}
+
+/// Why a snapshot was not read, made, kept or removed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SnapshotError {
+    /// The volume cannot be opened.
+    #[error(transparent)]
+    Open(Box<OpenError>),
+    /// A request to the disk failed.
+    #[error(transparent)]
+    Disk(#[from] DiskError),
+    /// A file could not be made or removed.
+    #[error(transparent)]
+    Volume(#[from] ordo_vfs::Error),
+    /// This program does not write to such volumes.
+    #[error(transparent)]
+    Refused(#[from] Refused),
+    /// No snapshot has this name.
+    #[error("the volume has no snapshot {0:?}; ordo snapshot --list IMAGE shows them")]
+    NotFound(String),
+    /// The snapshot is damaged, and nothing can be kept for it.
+    #[error("snapshot {ino} is damaged: {why}; ordo fsck -y removes it")]
+    Damaged {
+        /// Its inode.
+        ino: u32,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A structure of the volume is damaged.
+    #[error("{0}; run ordo fsck -y first")]
+    Corrupt(Corrupt),
+    /// The volume is in use, or was not unmounted cleanly.
+    #[error("the volume was not unmounted in order; run ordo fsck -p first")]
+    Dirty,
+    /// The list in the superblock is full.
+    #[error("the volume has {0} snapshots, which is the most; remove one first")]
+    TooMany(usize),
+    /// The form of snapshots on such a volume is not known for sure.
+    #[error("snapshots are made and kept on volumes of FreeBSD only, and this is one of {0}")]
+    Dialect(Dialect),
+    /// The scheme's recovery is not known to leave snapshots as they are.
+    #[error("a volume with snapshots is not written to under the scheme {0}; choose another, or remove the snapshots")]
+    Scheme(&'static str),
+    /// Removing it by one name would leave an empty file under the others.
+    #[error("the snapshot has {0} names; remove the others on FreeBSD first")]
+    Names(u16),
+    /// An active journal is no file of the volume's format.
+    #[error(
+        "the volume has an active journal, which a snapshot cannot leave out; take it away (ordo tune -o active=off)"
+    )]
+    Active,
+    /// No space for the first copies of a new snapshot.
+    #[error("a snapshot needs {needs} free blocks for its first copies, and the volume has {has}")]
+    NoSpace {
+        /// Blocks.
+        needs: u64,
+        /// Blocks.
+        has: u64,
+    },
+}
+
+impl From<OpenError> for SnapshotError {
+    fn from(error: OpenError) -> SnapshotError {
+        match error {
+            OpenError::Snapshot(error) => *error,
+            error => SnapshotError::Open(Box::new(error)),
+        }
+    }
+}
+
+impl From<Corrupt> for SnapshotError {
+    fn from(damage: Corrupt) -> SnapshotError {
+        SnapshotError::Corrupt(damage)
     }
 }

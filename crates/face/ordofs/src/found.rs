@@ -15,7 +15,7 @@ use ordo_ondisk::{ByteOff, Corrupt, Rule, Structure};
 #[allow(clippy::large_enum_variant, reason = "there is one of it for a volume")]
 pub enum Found {
     /// UFS1 or UFS2.
-    Ufs(search::Found),
+    Ufs(search::FoundUfs),
     /// A log-structured volume.
     Lfs(FoundLfs),
 }
@@ -29,8 +29,8 @@ pub struct FoundLfs {
     pub damage: Option<Corrupt>,
 }
 
-impl From<search::Found> for Found {
-    fn from(found: search::Found) -> Found {
+impl From<search::FoundUfs> for Found {
+    fn from(found: search::FoundUfs) -> Found {
         Found::Ufs(found)
     }
 }
@@ -40,7 +40,7 @@ impl Found {
     ///
     /// # Errors
     /// `OnlyUfs` for another volume.
-    pub fn ufs(&self) -> Result<&search::Found, OpenError> {
+    pub fn ufs(&self) -> Result<&search::FoundUfs, OpenError> {
         match self {
             Found::Ufs(found) => Ok(found),
             Found::Lfs(_) => Err(OpenError::OnlyUfs),
@@ -70,7 +70,7 @@ impl Found {
     ///
     /// # Errors
     /// `OnlyUfs` for another volume.
-    pub fn into_ufs(self) -> Result<search::Found, OpenError> {
+    pub fn into_ufs(self) -> Result<search::FoundUfs, OpenError> {
         match self {
             Found::Ufs(found) => Ok(found),
             Found::Lfs(_) => Err(OpenError::OnlyUfs),

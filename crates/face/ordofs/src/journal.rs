@@ -1,6 +1,6 @@
 //! The logs of a volume at mount time: replayed after a crash, and started anew for a scheme that keeps one.
 
-use crate::image::{Located, located_again};
+use crate::located::{Located, located_again};
 use crate::{Notice, Notices, OpenError};
 use ordo_active::Active;
 use ordo_buf::{InStream, KeepsLog, LogFile, LogKind, Scheme};

@@ -96,6 +96,8 @@ mod found;
 mod fs;
 mod image;
 mod journal;
+mod locate;
+mod located;
 mod log_home;
 mod make;
 mod mounted;
@@ -106,35 +108,36 @@ pub mod path;
 mod placement;
 mod rescue;
 mod resize;
+mod sectors;
 mod snapshot;
 mod tune;
 mod unread;
 mod versions;
 
-pub use active::{ActiveState, BlockCopies, Rest, ScrubbedPart, active_at_rest, copies_of, scrub};
+pub use active::{ActiveState, BlockCopies, Rest, active_at_rest, copies_of, scrub};
 pub use blocking::{
     Calling, DirEntry, File, FileTimes, Metadata, OpenOptions, OpenVolume, ReadDir, SharedFile, SharedVolume, Volume,
 };
-pub use claim::{Writer, claim_disk, claimed, given_back, locate_to_write, warn_reader, writer};
-pub use contents::{Kind as ContentsKind, NoVolume, Signature, contents, wipe};
+pub use claim::{Writer, claim_disk, claimed, given_back, warn_reader, writer};
+pub use contents::{ContentsKind, NoVolume, Signature, contents, wipe};
 pub use disk_bytes::DiskBytes;
-pub use error::OpenError;
+pub use error::{OpenError, SnapshotError};
 pub use found::{Found, FoundLfs, find};
 pub use fs::{Fs, LayoutName};
-pub use image::{ImageSpec, Located, begins_at, locate, locate_damaged, locate_on, open, partitions};
+pub use image::{ImageSpec, open, partitions};
+pub use locate::{begins_at, locate, locate_damaged, locate_to_write};
+pub use located::{Located, locate_on};
 pub use log_home::{is_stream, open_log};
 pub use make::{NewLfs, NewVolume, cleared, refuse_existing};
-pub use mounted::{LFS_SCHEME, LeaksPhase, LeaksProgress, LfsSegments, LfsState, Mounted, without_rules};
+pub use mounted::{LeaksPhase, LeaksProgress, LfsSegments, LfsState, Mounted, ScrubbedPart, without_rules};
 pub use notice::{Notice, Notices, Weight};
 pub use option_words::{option_list, parse_size, split_options};
-pub use options::{COMMIT, DEFAULT_SCHEME, Limits, MountOptions, QuotaLimits, default_scheme};
+pub use options::{COMMIT, DEFAULT_SCHEME, LFS_SCHEME, Limits, MountOptions, QuotaLimits, default_scheme};
 pub use ordo_ufs::Quotas;
 pub use placement::{Class, Part, Placement, Tenth};
 pub use rescue::{Damaged, Described, open_damaged};
 pub use resize::{ResizeError, Resized, resize, resize_on};
-pub use snapshot::{
-    Snapshot, SnapshotError, is_snapshot, kept_in_repair, locate_snapshot, make_snapshot, remove_snapshot, snapshots,
-};
+pub use snapshot::{Snapshot, is_snapshot, kept_in_repair, locate_snapshot, make_snapshot, remove_snapshot, snapshots};
 pub use tune::{Acls, JournalChange, MmpChange, TuneError, Tuned, Tuning, VolumeId};
 pub use unread::UnreadLog;
 

@@ -1,6 +1,6 @@
 //! Where the log of a scheme lies that is not a file of its volume: on a disk, or in a stream of messages.
 
-use crate::{ContentsKind as Kind, Notice, Notices, OpenError, contents};
+use crate::{ContentsKind, Notice, Notices, OpenError, contents};
 use ordo_disk::{FileOptions, LogHome};
 use ordo_rt::Rt;
 use std::path::Path;
@@ -25,7 +25,7 @@ pub fn open_log(rt: &Rt, location: &Path, file: &FileOptions, notices: &Notices)
             let disk = ordo_disk::open(rt, location, file)?;
             // A scheme makes its log where none is: over a volume that somebody named by mistake, too.
             let found = contents(rt, &disk)?;
-            match found.first().filter(|_| found.iter().all(|one| one.kind != Kind::Log)) {
+            match found.first().filter(|_| found.iter().all(|one| one.kind != ContentsKind::Log)) {
                 Some(other) => Err(OpenError::NotALog { path: location.into(), what: other.name }),
                 None => Ok(LogHome::Disk(disk)),
             }

@@ -6,9 +6,9 @@
 //! E1. The superblocks of a log-structured volume are written last, when the log that they lead to is durable. Those of
 //!     an older volume are wiped first: a crash in between would leave one that leads into the new log.
 
-use crate::contents::{self, Kind, Signature};
+use crate::contents::{self, ContentsKind, Signature};
 use crate::{Notices, OpenError};
-use ordo_disk::{Block, Disk, DiskError, DiskOff, Existing, Kind as What, Tag, WritePart};
+use ordo_disk::{Block, Disk, DiskError, DiskOff, Existing, Kind, Tag, WritePart};
 use ordo_ondisk::lfs::newfs::{Initial, initial};
 use ordo_ondisk::lfs::{NewfsOptions, Version};
 use ordo_ondisk::superblock::newfs::NewfsParams;
@@ -154,7 +154,7 @@ impl NewLfs {
             return Err(OpenError::SmallFragments { fragment, sector: info.sector });
         }
         let mut old = contents::contents(rt, &disk)?;
-        old.retain(|found| matches!(found.kind, Kind::Ufs | Kind::Lfs | Kind::Bsd));
+        old.retain(|found| matches!(found.kind, ContentsKind::Ufs | ContentsKind::Lfs | ContentsKind::Bsd));
         contents::wipe(rt, &disk, &old)?;
         Ok(rt.block_on(write(&*disk, &new))?)
     }
@@ -162,13 +162,13 @@ impl NewLfs {
 
 /// Writes the log, and then what leads to it (E1).
 async fn write(disk: &dyn Disk, new: &Initial) -> Result<(), DiskError> {
-    put(disk, &new.psegs, What::Data).await?;
+    put(disk, &new.psegs, Kind::Data).await?;
     disk.flush().await?;
-    put(disk, &new.superblocks, What::Superblock).await?;
+    put(disk, &new.superblocks, Kind::Superblock).await?;
     disk.flush().await
 }
 
-async fn put(disk: &dyn Disk, all: &[(ByteOff, Vec<u8>)], kind: What) -> Result<(), DiskError> {
+async fn put(disk: &dyn Disk, all: &[(ByteOff, Vec<u8>)], kind: Kind) -> Result<(), DiskError> {
     for (at, bytes) in all {
         let part = WritePart { image: Block::copy_of(bytes).image(), tag: Tag::of(kind) };
         disk.write(DiskOff(at.0), vec![part], false).await?;

@@ -76,6 +76,9 @@ impl Default for MountOptions {
 /// The scheme of a new volume if none was chosen.
 pub const DEFAULT_SCHEME: &str = "softupdates";
 
+/// The name by which `scheme=` calls the order of a log-structured volume.
+pub const LFS_SCHEME: &str = "lfs";
+
 /// The scheme of a volume if none was chosen: the one that its flags name, or [`DEFAULT_SCHEME`] if they name none, or
 /// if it has snapshots.
 pub fn default_scheme(superblock: &Superblock) -> &'static str {

@@ -7,7 +7,9 @@
 
 use crate::disk_bytes::DiskBytes;
 use crate::found;
-use crate::image::{self, ImageSpec, Located, partitions};
+use crate::image::{ImageSpec, open, partitions};
+use crate::locate::{begins_at, instead};
+use crate::located::{Located, Search, find};
 use crate::{Notices, OpenError, journal};
 use ordo_disk::{Disk, FileOptions, Slice};
 use ordo_ondisk::superblock::search::{self, Copy};
@@ -56,7 +58,7 @@ struct Candidate {
 /// When the image cannot be opened, or no superblock is found in all of it.
 pub fn open_damaged(rt: &Rt, spec: &ImageSpec, bad: &[Range<u64>], notices: &Notices) -> Result<Damaged, OpenError> {
     let options = FileOptions { read_only: true, ..FileOptions::default() };
-    let disk = image::open(rt, spec, &options)?;
+    let disk = open(rt, spec, &options)?;
     let (located, begins, described) = located(rt, spec, disk)?;
     let as_it_lies = located.disk.clone();
     let (located, not_replayed) = rt.block_on(journal::as_if_replayed(rt, located, notices))?;
@@ -75,11 +77,11 @@ pub fn open_damaged(rt: &Rt, spec: &ImageSpec, bad: &[Range<u64>], notices: &Not
 /// The volume, by the first superblock that can be used.
 fn located(rt: &Rt, spec: &ImageSpec, disk: Rc<dyn Disk>) -> Result<(Located, u64, Described), OpenError> {
     let candidates = candidates(rt, spec, &disk)?;
-    let searches: [image::Search; 2] = [found::find, found::find_backup];
+    let searches: [Search; 2] = [found::find, found::find_backup];
     let mut first_failure = None;
     for search in searches {
         for candidate in &candidates {
-            match image::find(rt, candidate.disk.clone(), search) {
+            match find(rt, candidate.disk.clone(), search) {
                 Ok(located) => {
                     let described = match located.found.ufs()?.copy {
                         Copy::Primary => Described::Primary,
@@ -97,7 +99,7 @@ fn located(rt: &Rt, spec: &ImageSpec, disk: Rc<dyn Disk>) -> Result<(Located, u6
     let hits = ordo_rescue::scan(&source, &mut |_| true);
     match searched(rt, spec, &disk, hits)? {
         Some((located, at, copy)) => Ok((located, begins.saturating_add(at), Described::Searched(copy))),
-        None => Err(image::instead(
+        None => Err(instead(
             rt,
             spec,
             &disk,
@@ -132,17 +134,17 @@ fn searched(
         false => {
             let offset = Some(spec.offset.unwrap_or(0).saturating_add(hit.offset));
             let spec = ImageSpec { offset, part: None, ..spec.clone() };
-            image::open(rt, &spec, &FileOptions { read_only: true, ..FileOptions::default() })?
+            open(rt, &spec, &FileOptions { read_only: true, ..FileOptions::default() })?
         }
     };
-    let found = search::Found { superblock: *superblock, copy: Copy::Backup(Cgx(0)) }.into();
+    let found = search::FoundUfs { superblock: *superblock, copy: Copy::Backup(Cgx(0)) }.into();
     Ok(Some((Located { disk: window, found, log: None, claim: None }, hit.offset, at)))
 }
 
 /// Where the volume may begin: at the place that was named; otherwise also in each partition.
 fn candidates(rt: &Rt, spec: &ImageSpec, disk: &Rc<dyn Disk>) -> Result<Vec<Candidate>, OpenError> {
     let begins = match (spec.offset, &spec.part) {
-        (None, Some(_)) => image::begins_at(rt, spec)?,
+        (None, Some(_)) => begins_at(rt, spec)?,
         (offset, _) => offset.unwrap_or(0),
     };
     let mut candidates = vec![Candidate { disk: disk.clone(), begins }];

@@ -5,7 +5,7 @@
 //! them: with `data=journal`.
 
 use crate::active::active_at_rest;
-use crate::image::Located;
+use crate::located::Located;
 use crate::{ActiveState, OpenError};
 use ordo_active::{Active, Past};
 use ordo_disk::{Block, Disk, DiskError, ReadPart, Tag};

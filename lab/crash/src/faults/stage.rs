@@ -282,7 +282,7 @@ fn play(plan: &Plan, calls: &[Op], rt: &Rt, ram: &RamDisk, disks: Disks, look: L
     Ok(played)
 }
 
-fn find(ram: &RamDisk) -> Result<ordo_ondisk::superblock::search::Found, Error> {
+fn find(ram: &RamDisk) -> Result<ordo_ondisk::superblock::search::FoundUfs, Error> {
     let mut read = |at: ordo_ondisk::ByteOff, bytes: &mut [u8]| {
         ram.peek(at.0, bytes);
         Ok(())

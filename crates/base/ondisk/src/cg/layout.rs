@@ -1,7 +1,7 @@
 //! The positions of a group's maps.
 
 use super::CgHeader;
-use crate::geometry::Format;
+use crate::Format;
 use crate::num::{bits32, bits64, howmany, index, low32, roundup, signed64};
 use crate::superblock::fields::SbFields;
 use crate::{Cgx, Geometry, Rule};

@@ -7,19 +7,20 @@
 //! C3. A block is read and changed in place. [`seal`] is the last change of its bytes before they are written: it sets
 //!     the times and the check hash.
 
+mod header;
 mod layout;
 pub mod map;
 mod recount;
 mod view;
 
+pub use header::CgHeader;
 pub use layout::CgLayout;
 pub(crate) use layout::bytes_needed;
 pub use recount::Recount;
 pub use view::{Cg, CgMut};
 
-use crate::field::on_disk;
 use crate::num::{index, low32};
-use crate::{Cgx, Corrupt, Csum, Format, FragNo, Geometry, Rule, Structure, hash};
+use crate::{Cgx, Corrupt, Format, FragNo, Geometry, Rule, Structure, hash};
 use std::ops::Range;
 
 /// Magic of a group's block.
@@ -28,72 +29,6 @@ pub const MAGIC: u32 = 0x0009_0255;
 const CKHASH_AT: usize = 132;
 /// Offset of the magic of 4.2BSD's layout.
 const OLD_MAGIC_AT: usize = 980;
-
-on_disk! {
-    /// The header, for documentation, and for `init`. Other code accesses it in place, see [`Cg`].
-    pub struct CgHeader, 168 bytes {
-        /// Historic link; 0.
-        0 firstfield: i32,
-        /// 0x00090255
-        4 magic: u32,
-        /// When it was last written; low half of `time` in UFS2.
-        8 old_time: i32,
-        /// Index of this group.
-        12 cgx: u32,
-        /// UFS1: cylinders of this group.
-        16 old_ncyl: i16,
-        /// UFS1: inodes of this group.
-        18 old_niblk: i16,
-        /// Fragments of this group.
-        20 ndblk: u32,
-        /// Directories.
-        24 ndir: i32,
-        /// Free whole blocks.
-        28 nbfree: i32,
-        /// Free inodes.
-        32 nifree: i32,
-        /// Free fragments outside free whole blocks.
-        36 nffree: i32,
-        /// Where the last block was allocated.
-        40 rotor: u32,
-        /// Where the last search of the map ended.
-        44 frotor: u32,
-        /// The last inode allocated.
-        48 irotor: u32,
-        /// Element k: runs of exactly k free fragments in blocks that are partly in use.
-        52 frsum: [u32; 8],
-        /// UFS1: offset of the free blocks of each cylinder.
-        84 old_btotoff: i32,
-        /// UFS1: offset of the free blocks of each rotational position.
-        88 old_boff: i32,
-        /// Offset of the map of used inodes.
-        92 iusedoff: u32,
-        /// Offset of the map of free fragments.
-        96 freeoff: u32,
-        /// First byte after the maps.
-        100 nextfreeoff: u32,
-        /// Offset of the cluster summary.
-        104 clustersumoff: u32,
-        /// Offset of the map of free blocks.
-        108 clusteroff: u32,
-        /// Whole blocks of this group.
-        112 nclusterblks: u32,
-        /// UFS2: inodes of this group.
-        116 niblk: u32,
-        /// UFS2: inodes that were ever written; the following ones are garbage.
-        120 initediblk: u32,
-        /// FreeBSD gjournal: unreferenced inodes.
-        124 unrefs: u32,
-        /// 0
-        128 sparecon32: i32,
-        /// FreeBSD: check hash.
-        132 ckhash: u32,
-        /// When it was last written.
-        136 time: i64,
-        /// 0
-        144 sparecon64: [i64; 3],
-    }
-}
 
 /// Checks the block of group `c`, of at least `cgsize` bytes, and returns the layout of its maps.
 ///
@@ -280,13 +215,6 @@ pub fn reserved(g: &Geometry, c: Cgx) -> [Range<u32>; 2] {
 /// `true` when fragment `i` of group `c` is [`reserved`].
 pub fn is_reserved(g: &Geometry, c: Cgx, i: u32) -> bool {
     reserved(g, c).into_iter().any(|range| range.contains(&i))
-}
-
-impl Csum {
-    /// Converts to the type of the volume's counts.
-    pub fn total(self) -> crate::CsumTotal {
-        crate::CsumTotal::default().plus(self)
-    }
 }
 
 #[cfg(test)]

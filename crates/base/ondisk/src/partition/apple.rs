@@ -3,7 +3,7 @@
 //!
 //! On CDs block 0 often has blocks of 2048 bytes, and the map has entries every 512 bytes and counts in those.
 
-use super::{Extent, Source, be16, be32};
+use super::source::{Extent, Source, be16, be32};
 use std::io;
 
 const DRIVER_MAP: u16 = 0x4552;

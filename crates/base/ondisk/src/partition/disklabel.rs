@@ -8,7 +8,7 @@
 //! its own, which is the offset of partition `c` (the whole slice); both give the right place once `c`'s offset is
 //! subtracted. OpenBSD's version 1 stores 16 more bits of each offset and size where the others store a fragment size.
 
-use super::{Extent, Source};
+use super::source::{Extent, Source};
 use std::io;
 
 const MAGIC: u32 = 0x8256_4557;

@@ -3,7 +3,8 @@
 //! The header and the array have a CRC-32 each. Both must match before any entry is used; if the primary fails, the
 //! backup in the last sector is tried. The place of the header tells sectors of 512 and 4096 bytes apart.
 
-use super::{Extent, Source, disklabel, le16, le32, le64};
+use super::disklabel;
+use super::source::{Extent, Source, le16, le32, le64};
 use std::io;
 
 const SIGNATURE: &[u8] = b"EFI PART";

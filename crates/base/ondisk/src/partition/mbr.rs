@@ -3,7 +3,8 @@
 //! Logical entries are numbered from 5. The chain is refused if it returns to a sector already visited: such a loop is
 //! the simplest way to hang a parser.
 
-use super::{Extent, Source, disklabel, le16, le32};
+use super::disklabel;
+use super::source::{Extent, Source, le16, le32};
 use std::io;
 
 const ENTRIES: usize = 446;

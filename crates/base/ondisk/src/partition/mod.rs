@@ -15,106 +15,17 @@ mod gpt;
 mod mbr;
 mod next;
 mod select;
+mod source;
 mod sun;
+mod table;
 
 use std::io;
 
 pub use disklabel::PLACES as LABEL_PLACES;
 pub use select::{NoSuchPartition, Select, SelectError, select};
-
-/// The most partitions that a list can hold; real tables hold far fewer.
-pub const MAX_PARTITIONS: usize = 256;
-
-/// Reads bytes of the disk at a byte offset; called only for ranges inside the disk.
-pub type ReadAt<'a> = &'a mut dyn FnMut(u64, &mut [u8]) -> io::Result<()>;
-
-/// One byte range of a disk that a partition table names.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Partition {
-    /// `s1` (MBR), `p2` (GPT, Apple), `s1a`, `p2a` or `a` (disklabel, Sun, NeXT).
-    pub name: String,
-    /// First byte.
-    pub start: u64,
-    /// Length in bytes, never 0.
-    pub len: u64,
-    /// The type of the partition as given by the table, as text.
-    pub kind: String,
-    /// The GPT name, empty where the table has none.
-    pub label: String,
-}
-
-/// A partition in the table that cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refused {
-    /// As in [`Partition::name`].
-    pub name: String,
-    /// The reason, with the wrong value.
-    pub reason: String,
-}
-
-/// The contents of the tables of one disk.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Table {
-    /// Usable partitions, in table order; a slice comes before the partitions of its disklabel.
-    pub partitions: Vec<Partition>,
-    /// Damaged ones.
-    pub refused: Vec<Refused>,
-    /// A table was read whole: that there are no partitions is what it says.
-    pub is_read: bool,
-}
-
-/// A range in sectors, as tables store it.
-struct Extent {
-    start: u64,
-    count: u64,
-    sector: u64,
-}
-
-/// A disk for the parsers: reads are checked against its size, so no table value can reach past the end.
-struct Source<'a, 'b> {
-    read: ReadAt<'a>,
-    size: u64,
-    table: &'b mut Table,
-}
-
-impl Source<'_, '_> {
-    /// Reads `len` bytes at `offset`, or `None` if the disk ends before that.
-    fn bytes(&mut self, offset: u64, len: usize) -> io::Result<Option<Vec<u8>>> {
-        let end = offset.checked_add(len as u64);
-        if end.is_none_or(|end| end > self.size) {
-            return Ok(None);
-        }
-        let mut buffer = vec![0; len];
-        (self.read)(offset, &mut buffer)?;
-        Ok(Some(buffer))
-    }
-
-    fn is_full(&self) -> bool {
-        self.table.partitions.len() + self.table.refused.len() >= MAX_PARTITIONS
-    }
-
-    /// Adds a partition to the list if it is inside the disk; returns its byte range.
-    fn add(&mut self, name: String, extent: Extent, kind: String, label: String) -> Option<(u64, u64)> {
-        if self.is_full() {
-            return None;
-        }
-        let Extent { start, count, sector } = extent;
-        let range = start.checked_mul(sector).zip(count.checked_mul(sector));
-        match range.filter(|&(start, len)| len > 0 && start.checked_add(len).is_some_and(|end| end <= self.size)) {
-            Some((start, len)) => {
-                self.table.partitions.push(Partition { name, start, len, kind, label });
-                Some((start, len))
-            }
-            None => {
-                let size = self.size;
-                let reason =
-                    format!("sector {start}, {count} sectors of {sector}: not inside the disk of {size} bytes");
-                self.table.refused.push(Refused { name, reason });
-                None
-            }
-        }
-    }
-}
+pub use source::ReadAt;
+use source::Source;
+pub use table::{MAX_PARTITIONS, Partition, Refused, Table};
 
 /// Reads every partition table of a disk of `size` bytes. `sector` is the disk's sector size; an MBR does not contain
 /// its own, while a GPT and the labels do and are found with 512 and 4096 bytes alike. A disk without any table gives
@@ -130,26 +41,6 @@ pub fn scan(read: ReadAt<'_>, size: u64, sector: u64) -> io::Result<Table> {
     let found = found || disklabel::scan(&mut source, &disklabel::Holder::disk())?;
     table.is_read = found;
     Ok(table)
-}
-
-fn be16(bytes: &[u8], at: usize) -> u16 {
-    bytes.get(at..at + 2).map_or(0, |b| u16::from_be_bytes([b[0], b[1]]))
-}
-
-fn be32(bytes: &[u8], at: usize) -> u32 {
-    bytes.get(at..at + 4).map_or(0, |b| u32::from_be_bytes([b[0], b[1], b[2], b[3]]))
-}
-
-fn le16(bytes: &[u8], at: usize) -> u16 {
-    bytes.get(at..at + 2).map_or(0, |b| u16::from_le_bytes([b[0], b[1]]))
-}
-
-fn le32(bytes: &[u8], at: usize) -> u32 {
-    bytes.get(at..at + 4).map_or(0, |b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]))
-}
-
-fn le64(bytes: &[u8], at: usize) -> u64 {
-    u64::from(le32(bytes, at)) | u64::from(le32(bytes, at + 4)) << 32
 }
 
 #[cfg(test)]

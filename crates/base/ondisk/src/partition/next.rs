@@ -4,7 +4,7 @@
 //! Partitions begin behind the "front porch", and all is counted in the label's sectors, often of 1024 bytes on disks
 //! that have 512.
 
-use super::{Extent, Source, be16, be32};
+use super::source::{Extent, Source, be16, be32};
 use std::io;
 
 /// `NeXT`, `dlV2` and `dlV3`.

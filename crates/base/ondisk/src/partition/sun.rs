@@ -4,7 +4,7 @@
 //! The slice of the whole disk (tag 5, usually `c`) is left out: a volume in it that begins at byte 0 is found without
 //! a table, and otherwise it would be named twice.
 
-use super::{Extent, Source, be16, be32, le16, le32};
+use super::source::{Extent, Source, be16, be32, le16, le32};
 use std::io;
 
 const LABEL_BYTES: u64 = 512;

@@ -7,100 +7,22 @@
 //!
 //! Q1. In an old file a limit of 0 is none, and a limit is the first number that must not be reached; in a table a
 //!     limit is the last number that is allowed, and none is the largest of 64 bits. [`Entry`] keeps the numbers as
-//!     they are on the disk; [`Counter::is_above`] knows both.
+//!     they are on the disk; [`Form::is_above`] knows both.
 //! Q2. An old file's record of owner 0 has the time that a soft limit may be exceeded, in place of the times when it
 //!     ends: root has no limits.
 
+mod entry;
 pub mod table;
+
+pub use entry::{Counter, Entry, GRACE, Whose};
 
 use crate::num::{bits64, len64, signed64};
 use crate::{Corrupt, Endian, Rule, Structure};
 
-/// The time that a soft limit may be exceeded, if a file does not say: a week.
-pub const GRACE: i64 = 7 * 24 * 3600;
 /// The first bytes of a file of 64-byte records.
 const MAGIC64: &[u8; 8] = b"QUOTA64\0";
 const VERSION64: u32 = 0x2008_1104;
 const HEAD64: usize = 64;
-
-/// Whose quotas a file has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Whose {
-    /// Of users.
-    Users,
-    /// Of groups.
-    Groups,
-}
-
-impl Whose {
-    /// Both, in the order of their numbers in the formats.
-    pub const ALL: [Whose; 2] = [Whose::Users, Whose::Groups];
-
-    /// The name of the old file in the root directory.
-    pub fn file(self) -> &'static str {
-        match self {
-            Whose::Users => "quota.user",
-            Whose::Groups => "quota.group",
-        }
-    }
-
-    /// `user` or `group`.
-    pub fn word(self) -> &'static str {
-        match self {
-            Whose::Users => "user",
-            Whose::Groups => "group",
-        }
-    }
-
-    /// Its number in a table.
-    pub(crate) fn number(self) -> u8 {
-        match self {
-            Whose::Users => 0,
-            Whose::Groups => 1,
-        }
-    }
-}
-
-/// One thing that is counted: sectors, or inodes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Counter {
-    /// The hard limit.
-    pub hard: u64,
-    /// The soft limit.
-    pub soft: u64,
-    /// What is used.
-    pub used: u64,
-    /// When the soft limit becomes a hard one, if it is exceeded, in seconds since 1970.
-    pub time: i64,
-    /// How long it may be exceeded: tables only.
-    pub grace: i64,
-}
-
-impl Counter {
-    /// Whether `used` is more than a limit allows (Q1).
-    pub fn is_above(form: Form, used: u64, limit: u64) -> bool {
-        match form {
-            Form::Table => used > limit,
-            Form::Narrow | Form::Wide => limit != 0 && used >= limit,
-        }
-    }
-}
-
-/// What one user or group uses and may use.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Entry {
-    /// Sectors of 512 bytes.
-    pub blocks: Counter,
-    /// Inodes.
-    pub inodes: Counter,
-}
-
-impl Entry {
-    /// Whether nothing in it is worth a record of an old file.
-    pub fn is_blank(&self) -> bool {
-        *self == Entry::default()
-    }
-}
 
 /// The form of a file of quotas.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -143,6 +65,14 @@ impl Form {
             let _ = Endian::Big.put_u32(&mut head, at, number);
         }
         head
+    }
+
+    /// Whether `used` is more than a limit allows (Q1).
+    pub fn is_above(self, used: u64, limit: u64) -> bool {
+        match self {
+            Form::Table => used > limit,
+            Form::Narrow | Form::Wide => limit != 0 && used >= limit,
+        }
     }
 
     /// Bytes of a record.
@@ -233,7 +163,7 @@ mod tests {
 
     #[test]
     fn a_limit_is_what_its_system_means() {
-        let above = |form, used, limit| Counter::is_above(form, used, limit);
+        let above = Form::is_above;
         assert!(!above(Form::Wide, u64::MAX, 0) && above(Form::Wide, 10, 10) && !above(Form::Narrow, 9, 10));
         assert!(above(Form::Table, 1, 0) && !above(Form::Table, 10, 10) && !above(Form::Table, u64::MAX, u64::MAX));
     }

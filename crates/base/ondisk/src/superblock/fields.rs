@@ -2,6 +2,9 @@
 
 use crate::field::on_disk;
 
+/// Bytes to read for a superblock.
+pub const SBLOCKSIZE: usize = 8192;
+
 on_disk! {
     /// Every field of a superblock, in the host's order. [`crate::Superblock`] knows which of them are valid on a
     /// volume.

@@ -5,10 +5,9 @@
 //! counts on its own UFS2 with attributes only. A system of the other byte order may not recognise the volume either:
 //! FreeBSD reads its own order only.
 
-use super::features::Dialect;
 use super::fields::flag;
 use super::{MAGIC_UFS2EA, Superblock};
-use crate::geometry::Format;
+use crate::{Dialect, Format};
 
 /// Why a system must not write to a volume.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]

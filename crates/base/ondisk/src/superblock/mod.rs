@@ -6,39 +6,30 @@
 //! S3. The function that encodes a superblock also computes its hash, if the volume has hashes.
 
 mod agree;
+mod dialect;
 mod features;
 pub mod fields;
 mod fit;
+mod geometry;
 mod keeper;
+mod magic;
 pub mod newfs;
 pub mod search;
 mod solaris;
-mod unproven;
 mod validate;
 
-use crate::geometry::{Format, Geometry};
 use crate::num::{bits64, index, len64, low32, narrow};
-use crate::{ByteOff, Corrupt, Endian, Rule, Structure, hash};
+use crate::{ByteOff, Corrupt, CsumTotal, Dialect, Endian, Format, Rule, Structure, hash};
 pub use agree::Difference;
-pub use features::{Dialect, Features, Quota2, Refused, Wapbl};
+pub use dialect::{Quota2, Wapbl};
+pub use features::{Features, Refused};
+pub use fields::SBLOCKSIZE;
 use fields::{SbFields, ck, flag};
 pub use fit::Unfit;
 pub use keeper::{Keeper, LogAt};
+use magic::MAGIC_AT;
+pub use magic::{MAGIC_MTB, MAGIC_UFS1, MAGIC_UFS2, MAGIC_UFS2EA, MAGIC_UNFINISHED, Magic};
 
-/// UFS1.
-pub const MAGIC_UFS1: u32 = 0x0001_1954;
-/// UFS2.
-pub const MAGIC_UFS2: u32 = 0x1954_0119;
-/// UFS2 of NetBSD 10 with extended attributes.
-pub const MAGIC_UFS2EA: u32 = 0x1901_2038;
-/// UFS1 of Solaris with more than a terabyte.
-pub const MAGIC_MTB: u32 = 0x00de_cade;
-/// A volume whose creation did not finish.
-pub const MAGIC_UNFINISHED: u32 = 0x1996_0408;
-/// Bytes to read for a superblock.
-pub const SBLOCKSIZE: usize = 8192;
-/// Offset of the magic.
-const MAGIC_AT: usize = 1372;
 /// Offset of the hash.
 const CKHASH_AT: usize = 1304;
 
@@ -87,27 +78,6 @@ impl std::fmt::Debug for Superblock {
     }
 }
 
-/// The kind of volume, by the four bytes at offset 1372.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Magic {
-    /// A format and its byte order.
-    Volume(Format, Endian),
-    /// The creation of this volume was interrupted.
-    Unfinished,
-}
-
-impl Magic {
-    /// Reads the magic of a possible superblock; `None` for an unknown one.
-    pub fn of(bytes: &[u8]) -> Option<Magic> {
-        [Endian::Little, Endian::Big].into_iter().find_map(|endian| match endian.get_u32(bytes, MAGIC_AT)? {
-            MAGIC_UFS1 | MAGIC_MTB => Some(Magic::Volume(Format::Ufs1, endian)),
-            MAGIC_UFS2 | MAGIC_UFS2EA => Some(Magic::Volume(Format::Ufs2, endian)),
-            MAGIC_UNFINISHED => Some(Magic::Unfinished),
-            _ => None,
-        })
-    }
-}
-
 impl Superblock {
     /// Decodes and checks the superblock in `bytes`, read at `at`. At least 1376 bytes, usually 8192.
     ///
@@ -150,7 +120,7 @@ impl Superblock {
         let image = image.to_vec();
         let dialect = match solaris {
             true => Dialect::Solaris,
-            false => Dialect::guess(&mut fields, format, endian, wide),
+            false => dialect::guess(&mut fields, format, endian, wide),
         };
         let stored_maxfilesize = fields.maxfilesize;
         fields.maxfilesize = validate::largest_file(&fields, format);
@@ -246,14 +216,14 @@ impl Superblock {
         self.fields.clean == 1
     }
 
+    /// Whether Solaris has left changes in its log, which this program does not read.
+    pub fn solaris_log_waits(&self) -> bool {
+        self.dialect == Dialect::Solaris && solaris::has_waiting_log(&self.image, self.endian)
+    }
+
     /// `false` for a superblock from before 2002, whose wide fields were filled from the narrow ones.
     pub fn has_wide_fields(&self) -> bool {
         self.wide
-    }
-
-    /// The numbers that all address arithmetic uses.
-    pub fn geometry(&self) -> Geometry {
-        Geometry::of(self)
     }
 
     /// The fields of a new volume as a superblock to be written at `at`. Checked like one that was read.
@@ -262,6 +232,18 @@ impl Superblock {
         fields.store(&mut bytes, endian).ok_or_else(|| Corrupt::cut_short(Structure::Superblock, bytes.len()))?;
         let sb = Superblock::decode_whatever_the_hash(&bytes, at)?;
         Superblock::decode(&sb.encode_copy(at), at)
+    }
+
+    /// The counts of the whole volume.
+    pub fn totals(&self) -> CsumTotal {
+        let f = &self.fields;
+        CsumTotal { ndir: f.cs_ndir, nbfree: f.cs_nbfree, nifree: f.cs_nifree, nffree: f.cs_nffree }
+    }
+
+    /// Sets the counts of the whole volume.
+    pub fn set_totals(&mut self, total: CsumTotal) {
+        let f = &mut self.fields;
+        (f.cs_ndir, f.cs_nbfree, f.cs_nifree, f.cs_nffree) = (total.ndir, total.nbfree, total.nifree, total.nffree);
     }
 
     /// The label, with invalid UTF-8 replaced.

@@ -5,7 +5,7 @@
 //! is accepted only at that place.
 
 use super::{LogAt, Magic, SBLOCKSIZE, Superblock};
-use crate::geometry::Format;
+use crate::Format;
 use crate::num::len64;
 use crate::{ByteOff, Cgx, Corrupt, Dialect, Endian, Rule};
 use std::io;
@@ -39,7 +39,7 @@ pub enum Copy {
 
 /// A superblock and where it came from.
 #[derive(Debug, Clone)]
-pub struct Found {
+pub struct FoundUfs {
     /// The superblock. One from a backup is marked as not clean, and is written to the primary's place.
     pub superblock: Superblock,
     /// Which copy it is.
@@ -82,7 +82,7 @@ pub enum NotFound {
 }
 
 /// Reads a possible superblock; `None` if the volume ends before it would.
-pub(super) fn read_place(read: &mut ReadAt<'_>, at: u64, volume_bytes: u64) -> Result<Option<Vec<u8>>, NotFound> {
+fn read_place(read: &mut ReadAt<'_>, at: u64, volume_bytes: u64) -> Result<Option<Vec<u8>>, NotFound> {
     if at.saturating_add(len64(SBLOCKSIZE)) > volume_bytes {
         return Ok(None);
     }
@@ -96,7 +96,7 @@ pub(super) fn read_place(read: &mut ReadAt<'_>, at: u64, volume_bytes: u64) -> R
 ///
 /// # Errors
 /// See [`NotFound`]: the finding at the first place that had something.
-pub fn find(read: &mut ReadAt<'_>, volume_bytes: u64) -> Result<Found, NotFound> {
+pub fn find(read: &mut ReadAt<'_>, volume_bytes: u64) -> Result<FoundUfs, NotFound> {
     let mut first_failure = None;
     for at in PLACES {
         let bytes = match read_place(read, at, volume_bytes) {
@@ -115,7 +115,7 @@ pub fn find(read: &mut ReadAt<'_>, volume_bytes: u64) -> Result<Found, NotFound>
         }
         match Superblock::decode(&bytes, ByteOff(at)) {
             Ok(sb) if is_home(&sb, at) => {
-                return Ok(Found { superblock: with_label(sb, read, volume_bytes), copy: Copy::Primary });
+                return Ok(FoundUfs { superblock: with_label(sb, read, volume_bytes), copy: Copy::Primary });
             }
             Ok(_) => {}
             Err(damage) => {
@@ -138,11 +138,10 @@ pub fn find(read: &mut ReadAt<'_>, volume_bytes: u64) -> Result<Found, NotFound>
 ///
 /// # Errors
 /// Like [`find`].
-pub fn find_to_mount(read: &mut ReadAt<'_>, volume_bytes: u64) -> Result<Found, NotFound> {
+pub fn find_to_mount(read: &mut ReadAt<'_>, volume_bytes: u64) -> Result<FoundUfs, NotFound> {
     match find(read, volume_bytes) {
         Err(NotFound::Damaged(damage)) if damage.field == "fs_ckhash" => {
-            let found =
-                torn(read, volume_bytes, &damage).or_else(|| super::unproven::primary(read, volume_bytes, &damage));
+            let found = torn(read, volume_bytes, &damage).or_else(|| unproven(read, volume_bytes, &damage));
             found.ok_or(NotFound::Damaged(damage))
         }
         found => found,
@@ -150,7 +149,7 @@ pub fn find_to_mount(read: &mut ReadAt<'_>, volume_bytes: u64) -> Result<Found, 
 }
 
 /// The superblock with its hash corrected, if only a torn write is wrong with it.
-fn torn(read: &mut ReadAt<'_>, volume_bytes: u64, damage: &Corrupt) -> Option<Found> {
+fn torn(read: &mut ReadAt<'_>, volume_bytes: u64, damage: &Corrupt) -> Option<FoundUfs> {
     let at = damage.at?;
     let mut bytes = read_place(read, at.0, volume_bytes).ok()??;
     let (Magic::Volume(_, endian), Rule::IsHex(right)) = (Magic::of(&bytes)?, &damage.rule) else { return None };
@@ -160,11 +159,30 @@ fn torn(read: &mut ReadAt<'_>, volume_bytes: u64, damage: &Corrupt) -> Option<Fo
     let harmless = sb.is_clean() || sb.features().softdep || logged;
     let backup = backup(read, volume_bytes, Stale::Refused).ok()?;
     let same = backup.superblock.geometry() == sb.geometry();
-    (harmless && same).then(|| Found { superblock: with_label(sb, read, volume_bytes), copy: Copy::Primary })
+    (harmless && same).then(|| FoundUfs { superblock: with_label(sb, read, volume_bytes), copy: Copy::Primary })
+}
+
+/// The primary with the wrong hash that `damage` tells of, if a copy confirms it.
+///
+/// A tool that knows no check hashes changes a field in all copies and leaves the hashes, as an older growfs does.
+/// Fields that are plausible, and that a copy in a group has, too, were not hit by chance. Reading needs no more; what
+/// writes needs a hash, or a check that has made it right.
+fn unproven(read: &mut ReadAt<'_>, volume_bytes: u64, damage: &Corrupt) -> Option<FoundUfs> {
+    let at = damage.at?;
+    let bytes = read_place(read, at.0, volume_bytes).ok()??;
+    let sb = Superblock::decode_whatever_the_hash(&bytes, at).ok().filter(|sb| is_home(sb, at.0))?;
+    let g = sb.geometry();
+    let last = g.ncg.saturating_sub(1);
+    let confirmed = [0, 1.min(last), last].into_iter().any(|c| {
+        let at = g.byte(g.cgsblock(Cgx(c)));
+        let bytes = read_place(read, at.0, volume_bytes).ok().flatten().unwrap_or_default();
+        Superblock::decode_whatever_the_hash(&bytes, at).is_ok_and(|copy| sb.difference(&copy).is_none())
+    });
+    confirmed.then(|| FoundUfs { superblock: with_label(sb, read, volume_bytes), copy: Copy::Unproven })
 }
 
 /// Whether a superblock is at the place of the primary that it names. UFS1's tools set that field less carefully.
-pub(super) fn is_home(sb: &Superblock, at: u64) -> bool {
+fn is_home(sb: &Superblock, at: u64) -> bool {
     let names = u64::try_from(sb.fields.sblockloc).ok();
     match sb.format {
         Format::Ufs2 => names == Some(at),
@@ -173,7 +191,7 @@ pub(super) fn is_home(sb: &Superblock, at: u64) -> bool {
 }
 
 /// Apple's UFS has a label before the superblock.
-pub(super) fn with_label(mut sb: Superblock, read: &mut ReadAt<'_>, volume_bytes: u64) -> Superblock {
+fn with_label(mut sb: Superblock, read: &mut ReadAt<'_>, volume_bytes: u64) -> Superblock {
     let mut label = [0; 512];
     let may_be = sb.format == Format::Ufs1 && sb.endian == Endian::Big && volume_bytes >= 8192;
     if may_be && read(ByteOff(7168), &mut label).is_ok() && label.starts_with(b"LABL") {
@@ -189,7 +207,7 @@ pub(super) fn with_label(mut sb: Superblock, read: &mut ReadAt<'_>, volume_bytes
 ///
 /// # Errors
 /// No valid backup, or no readable one.
-pub fn find_backup(read: &mut ReadAt<'_>, volume_bytes: u64) -> Result<Found, NotFound> {
+pub fn find_backup(read: &mut ReadAt<'_>, volume_bytes: u64) -> Result<FoundUfs, NotFound> {
     backup(read, volume_bytes, Stale::Taken)
 }
 
@@ -201,9 +219,9 @@ enum Stale {
     Taken,
 }
 
-fn backup(read: &mut ReadAt<'_>, volume_bytes: u64, which: Stale) -> Result<Found, NotFound> {
+fn backup(read: &mut ReadAt<'_>, volume_bytes: u64, which: Stale) -> Result<FoundUfs, NotFound> {
     let (mut tried, mut stale) = (0usize, Vec::new());
-    let mut attempt = |read: &mut ReadAt<'_>, at: u64| -> Option<Found> {
+    let mut attempt = |read: &mut ReadAt<'_>, at: u64| -> Option<FoundUfs> {
         let bytes = read_place(read, at, volume_bytes).ok()??;
         tried = tried.saturating_add(1);
         match Superblock::decode(&bytes, ByteOff(at)) {
@@ -229,15 +247,15 @@ fn backup(read: &mut ReadAt<'_>, volume_bytes: u64, which: Stale) -> Result<Foun
             }
         }
     }
-    let agrees = |one: &&Found| {
-        let same = |other: &&Found| one.copy != other.copy && one.superblock.difference(&other.superblock).is_none();
+    let agrees = |one: &&FoundUfs| {
+        let same = |other: &&FoundUfs| one.copy != other.copy && one.superblock.difference(&other.superblock).is_none();
         stale.iter().any(|other| same(&other))
     };
     stale.iter().find(agrees).cloned().ok_or(NotFound::NoBackup { tried })
 }
 
 /// The backup that was read at byte `at`, if a group has its copy there.
-fn backup_at(mut sb: Superblock, at: u64, read: &mut ReadAt<'_>, volume_bytes: u64) -> Option<Found> {
+fn backup_at(mut sb: Superblock, at: u64, read: &mut ReadAt<'_>, volume_bytes: u64) -> Option<FoundUfs> {
     let g = sb.geometry();
     let c = g.dtog(crate::FragNo(at.checked_div(g.fsize.into())?));
     if g.byte(g.cgsblock(c)) != ByteOff(at) || sb.volume_bytes() > volume_bytes {
@@ -252,7 +270,7 @@ fn backup_at(mut sb: Superblock, at: u64, read: &mut ReadAt<'_>, volume_bytes: u
     sb.at = ByteOff(primary);
     sb.fields.sblockloc = i64::try_from(primary).ok()?;
     sb.fields.clean = 0;
-    Some(Found { superblock: with_label(sb, read, volume_bytes), copy: Copy::Backup(c) })
+    Some(FoundUfs { superblock: with_label(sb, read, volume_bytes), copy: Copy::Backup(c) })
 }
 
 /// The parameters that determine the places of the backups.
@@ -394,7 +412,7 @@ mod tests {
             self.bytes[at..at + what.len()].copy_from_slice(what);
         }
 
-        fn search(&self, how: fn(&mut ReadAt<'_>, u64) -> Result<Found, NotFound>) -> Result<Found, NotFound> {
+        fn search(&self, how: fn(&mut ReadAt<'_>, u64) -> Result<FoundUfs, NotFound>) -> Result<FoundUfs, NotFound> {
             let mut read = |at: ByteOff, buf: &mut [u8]| {
                 let at = usize::try_from(at.0).unwrap();
                 buf.copy_from_slice(self.bytes.get(at..at + buf.len()).ok_or(io::ErrorKind::UnexpectedEof)?);

@@ -4,9 +4,9 @@
 //! `fs_qbmask`, on x86 where it has `fs_npsect`, because there Solaris kept the places of SVR4. No volume of Solaris's
 //! was at hand: all this is from its headers.
 
+use super::MAGIC_MTB;
 use super::fields::SbFields;
-use super::{MAGIC_MTB, Superblock};
-use crate::{Dialect, Endian, Format};
+use crate::{Endian, Format};
 
 /// `FSOKAY`: `fs_state` and `fs_time` make this.
 const OKAY: u32 = 0x7c26_9d38;
@@ -44,23 +44,20 @@ pub(super) fn settle(bytes: &[u8], f: &mut SbFields, endian: Endian) {
     f.clean = i8::from(is_clean);
 }
 
-fn log_waits(bytes: &[u8], endian: Endian) -> bool {
-    endian.get_u32(bytes, LOGBNO_AT) != Some(0) && endian.get_u32(bytes, ROLLED_AT) != Some(ALL_ROLLED)
+/// Whether Solaris has left changes in its log, in a superblock that it wrote.
+pub(super) fn has_waiting_log(bytes: &[u8], endian: Endian) -> bool {
+    endian.get_i8(bytes, CLEAN_AT) == Some(LOGGED) && log_waits(bytes, endian)
 }
 
-impl Superblock {
-    /// Whether Solaris has left changes in its log, which this program does not read.
-    pub fn solaris_log_waits(&self) -> bool {
-        let logged = self.endian.get_i8(&self.image, CLEAN_AT) == Some(LOGGED);
-        self.dialect == Dialect::Solaris && logged && log_waits(&self.image, self.endian)
-    }
+fn log_waits(bytes: &[u8], endian: Endian) -> bool {
+    endian.get_u32(bytes, LOGBNO_AT) != Some(0) && endian.get_u32(bytes, ROLLED_AT) != Some(ALL_ROLLED)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::superblock::newfs::NewfsParams;
-    use crate::{ByteOff, Refused};
+    use crate::{ByteOff, Dialect, Refused, Superblock};
 
     /// A superblock as Solaris has it, from one of ours.
     fn solaris(endian: Endian, magic: u32, clean: u8, logbno: u32, rolled: u32) -> Vec<u8> {

@@ -7,7 +7,7 @@
 
 use super::SBLOCKSIZE;
 use super::fields::SbFields;
-use crate::geometry::Format;
+use crate::Format;
 use crate::num::{bits32, bits64, howmany, len64, roundup, signed64};
 use crate::{ByteOff, Corrupt, Rule, Structure};
 

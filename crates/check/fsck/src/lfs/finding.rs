@@ -4,7 +4,7 @@
 //! The rule is 60 more than the number of the invariant in `docs/fsck.md`, section "Log-structured volumes".
 
 use crate::Severity;
-use crate::finding::{Inner, findings};
+use crate::rule::{Inner, findings};
 
 impl LfsFinding {
     /// Holds no other finding; see [`crate::Finding`].

@@ -1,6 +1,6 @@
 //! The list of free inodes.
 
-use super::state::Volume;
+use super::volume::Volume;
 use crate::{Error, LfsFinding};
 use ordo_ondisk::Ino;
 use ordo_ondisk::lfs::{NextFree, Version};

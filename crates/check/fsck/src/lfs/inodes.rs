@@ -3,8 +3,8 @@
 //! First all inode blocks are claimed, then the blocks of the ifile, then those of all other files in the order of
 //! their numbers: a damaged pointer must not take the place of an inode.
 
-use super::state::{Brief, Volume};
 use super::tree::{Pointer, Walk, has_blocks};
+use super::volume::{Brief, Volume};
 use crate::{Error, Finding, LfsFinding, Phase};
 use ordo_ondisk::dinode::mode;
 use ordo_ondisk::lfs::{Daddr, IFILE, NextFree, SB_PAD};

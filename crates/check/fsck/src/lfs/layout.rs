@@ -1,6 +1,6 @@
 //! Where repairs go: partial segments behind the log's end and in clean segments, with an address for each block.
 
-use super::state::Volume;
+use super::volume::Volume;
 use ordo_ondisk::lfs::ifile::SegFlags;
 use ordo_ondisk::lfs::summary::{Full, PsegBuilder};
 use ordo_ondisk::lfs::{Daddr, IFILE, SegNo};

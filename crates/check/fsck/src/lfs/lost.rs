@@ -1,7 +1,7 @@
 //! Phase 3: every directory is reached from the root; and `lost+found`, where what is not gets a name.
 
 use super::dirblock::Name;
-use super::state::Volume;
+use super::volume::Volume;
 use crate::{Error, Finding, Phase};
 use ordo_ondisk::Ino;
 use ordo_ondisk::lfs::{DIRBLOCK, NextFree};

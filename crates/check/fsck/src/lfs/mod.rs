@@ -2,7 +2,7 @@
 //!
 //! G1. Of the state that is checked, everything written after the checkpoint is part, as far as the log verifies: what
 //!     a mount would see. With [`Mode::Check`] that, too, is only in memory.
-//! G2. Nothing is changed in place (`state.rs`). Repairs are made in memory, in rounds, until a round finds nothing;
+//! G2. Nothing is changed in place (`volume.rs`). Repairs are made in memory, in rounds, until a round finds nothing;
 //!     then all that differs is appended to the log and the superblocks are written, last (`write.rs`).
 //! G3. What the ifile lost is searched in the log (`scan.rs`): a file is given up only if its inode is nowhere.
 //! G4. Version 1 has no serial numbers but those that OrdoFS adds. Where it did not write the last checkpoint, the
@@ -18,12 +18,14 @@ mod layout;
 mod log;
 mod lost;
 mod names;
+mod newest;
 mod open;
 mod roll;
 mod scan;
 mod segments;
-mod state;
+mod tables;
 mod tree;
+mod volume;
 mod write;
 
 pub use finding::LfsFinding;
@@ -31,15 +33,15 @@ pub use finding::LfsFinding;
 use crate::bits::Bits;
 use crate::report::{Journal, Report, Usage};
 use crate::{Error, Mode, Options};
-use ifile::Ifile;
 use log::LogEnd;
 use open::Opened;
 use ordo_disk::{Block, Disk, DiskOff, Kind, ReadPart, Tag};
 use ordo_ondisk::lfs::{LABEL_PAD, recognise};
 use ordo_recover::Image;
 use ordo_rt::Rt;
-use state::Volume;
 use std::rc::Rc;
+use tables::Ifile;
+use volume::Volume;
 
 /// Rounds before the check gives up.
 const ROUNDS_MAX: u32 = 12;

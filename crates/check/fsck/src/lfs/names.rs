@@ -1,8 +1,8 @@
 //! Phases 2 to 4: the contents of directories, what the root reaches, and link counts.
 
 use super::dirblock::{Form, Name};
-use super::state::{Names, Volume};
 use super::tree::Walk;
+use super::volume::{Names, Volume};
 use crate::{Error, Finding, Phase};
 use ordo_ondisk::dinode::mode;
 use ordo_ondisk::lfs::{DIRBLOCK, IFILE, Version};

@@ -9,8 +9,8 @@
 //!     what changed, so the last inode leads to all of it. Known pointers would bring back blocks where holes are.
 
 use super::log::{pseg_at, verify};
-use super::state::Volume;
 use super::tree::{Place, Walk, has_blocks};
+use super::volume::Volume;
 use crate::{Error, LfsFinding};
 use ordo_ondisk::lfs::ifile::SegFlags;
 use ordo_ondisk::lfs::summary::SumFlags;

@@ -4,36 +4,10 @@
 //! the newest copy of its blocks is never overwritten, so the search finds it if its summary is whole.
 
 use super::log::pseg_at;
-use super::state::Volume;
+use super::newest::{Newest, Scan};
+use super::volume::Volume;
 use crate::Error;
-use ordo_ondisk::lfs::{Daddr, IFILE, Item, SegNo, Serial, inode_block};
-use rustc_hash::FxHashMap;
-use std::collections::BTreeMap;
-
-/// The newest copy of something.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Newest {
-    pub(crate) serial: Serial,
-    pub(crate) at: Daddr,
-    /// Generation, for an inode.
-    pub(crate) version: u32,
-    /// Its count of links is 0.
-    pub(crate) nameless: bool,
-}
-
-/// What the log holds.
-#[derive(Default)]
-pub(crate) struct Scan {
-    pub(crate) inodes: FxHashMap<u32, Newest>,
-    /// Newest generation in the files' records.
-    pub(crate) versions: FxHashMap<u32, (Serial, u32)>,
-    /// Data blocks of the ifile.
-    pub(crate) ifile: BTreeMap<u64, Newest>,
-    /// Partial segments and inode blocks of each segment, from its start on.
-    pub(crate) counts: FxHashMap<u32, (u16, u16)>,
-    /// The highest serial number.
-    pub(crate) serial: Serial,
-}
+use ordo_ondisk::lfs::{Daddr, Item, SegNo, Serial, inode_block};
 
 impl Volume {
     /// Searches the log, also behind its end: the end may be what is damaged.
@@ -88,20 +62,5 @@ impl Volume {
             }
         }
         Ok(())
-    }
-}
-
-impl Scan {
-    fn block(&mut self, ino: u32, version: u32, lbn: i64, at: Daddr, serial: Serial) {
-        let known = self.versions.entry(ino).or_default();
-        if serial >= known.0 {
-            *known = (serial, version);
-        }
-        if let (true, Ok(lbn)) = (ino == IFILE.0, u64::try_from(lbn)) {
-            let newest = self.ifile.entry(lbn).or_default();
-            if serial >= newest.serial {
-                *newest = Newest { serial, at, version, nameless: false };
-            }
-        }
     }
 }

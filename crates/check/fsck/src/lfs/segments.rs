@@ -1,7 +1,7 @@
 //! Phase 5: the segment usage table and the counts that follow from it.
 
 use super::log::{Position, of_segment, position};
-use super::state::Volume;
+use super::volume::Volume;
 use crate::{Error, LfsFinding, Phase};
 use ordo_ondisk::lfs::ifile::SegFlags;
 use ordo_ondisk::lfs::{Daddr, SegNo, SegUse, Version};

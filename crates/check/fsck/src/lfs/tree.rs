@@ -1,6 +1,6 @@
 //! The pointers of a file, in the order of its blocks, without recursion.
 
-use super::state::Volume;
+use super::volume::Volume;
 use crate::Error;
 use ordo_ondisk::dinode::mode;
 use ordo_ondisk::{Dinode, FragNo, Lbn, NDADDR, Root, Tree};

@@ -17,8 +17,8 @@
 
 use super::layout::{Layout, Wanted};
 use super::log::pseg_at;
-use super::state::Volume;
 use super::tree::has_blocks;
+use super::volume::Volume;
 use crate::{Error, LfsFinding};
 use ordo_ondisk::lfs::ifile::SegFlags;
 use ordo_ondisk::lfs::summary::{PsegBuilder, Stamp, SumFlags};

@@ -5,7 +5,7 @@ use crate::common;
 use crate::common::build::*;
 use ordo_disk::RamDisk;
 use ordo_fsck::{Mode, Report};
-use ordo_ondisk::superblock::search::{self, Copy, Found, NotFound};
+use ordo_ondisk::superblock::search::{self, Copy, FoundUfs, NotFound};
 use ordo_ondisk::{ByteOff, CgLayout, Cgx, Endian, Format, Superblock};
 
 fn run(v: &Volume, mode: Mode) -> Report {
@@ -16,7 +16,7 @@ fn names(report: &Report) -> Vec<&'static str> {
     report.findings.iter().map(|found| found.finding.name()).collect()
 }
 
-fn found(disk: &RamDisk) -> Result<Found, NotFound> {
+fn found(disk: &RamDisk) -> Result<FoundUfs, NotFound> {
     let bytes = disk.to_vec();
     let mut read = |at: ByteOff, into: &mut [u8]| {
         into.copy_from_slice(&bytes[at.0 as usize..][..into.len()]);

@@ -219,7 +219,7 @@ fn find(spec: &ImageSpec) -> anyhow::Result<Seen> {
 }
 
 impl Info {
-    fn new(image: String, found: &search::Found, partitions: Vec<Part>, active: Option<ActiveInfo>) -> Info {
+    fn new(image: String, found: &search::FoundUfs, partitions: Vec<Part>, active: Option<ActiveInfo>) -> Info {
         let sb = &found.superblock;
         let (g, f) = (sb.geometry(), &sb.fields);
         let keeps = sb.features().snapshots > 0 && sb.dialect == ordo_ondisk::Dialect::FreeBsd;

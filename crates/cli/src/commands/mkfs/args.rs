@@ -49,7 +49,7 @@ pub(crate) struct Args {
     pub(super) source: Source,
     /// The format
     #[arg(long = "type", short = 't', value_enum, default_value = "ufs2", value_name = "TYPE")]
-    pub(super) kind: Kind,
+    pub(super) kind: VolumeType,
     /// Bytes of the volume; the file is made with this size
     #[arg(long, short, value_parser = size::parse)]
     pub(super) size: Option<u64>,
@@ -114,7 +114,7 @@ pub(crate) struct Args {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(super) enum Kind {
+pub(super) enum VolumeType {
     Ufs1,
     Ufs2,
     /// BSD's log-structured file system

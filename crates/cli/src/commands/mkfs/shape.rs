@@ -1,6 +1,6 @@
 //! A new volume of the arguments.
 
-use super::args::{Args, For, Form, Kind, Order};
+use super::args::{Args, For, Form, Order, VolumeType};
 use super::clock::Clock;
 use crate::out::usage;
 use ordo_ondisk::lfs::newfs::initial;
@@ -113,7 +113,7 @@ impl Args {
         {
             return Err(usage(format!("--label {label:?}: {odd:?} is no letter, digit, - or _, and others refuse it")));
         }
-        if self.acls() == Some(Acls::Posix) && (self.kind == Kind::Ufs1 || self.system == Some(For::NetBsd)) {
+        if self.acls() == Some(Acls::Posix) && (self.kind == VolumeType::Ufs1 || self.system == Some(For::NetBsd)) {
             return Err(usage("-o acls=posix: only a UFS2 volume of FreeBSD has access control lists; leave it out"));
         }
         let of_ufs = [
@@ -132,9 +132,9 @@ impl Args {
             ("--lfs-version", self.lfs_version.is_some()),
         ];
         let (unfit, kind) = match self.kind {
-            Kind::Lfs => (&of_ufs[..], "lfs"),
-            Kind::Ufs1 => (&of_lfs[..], "ufs1"),
-            Kind::Ufs2 => (&of_lfs[..], "ufs2"),
+            VolumeType::Lfs => (&of_ufs[..], "lfs"),
+            VolumeType::Ufs1 => (&of_lfs[..], "ufs1"),
+            VolumeType::Ufs2 => (&of_lfs[..], "ufs2"),
         };
         match unfit.iter().find(|(_, given)| *given) {
             Some((option, _)) => Err(usage(format!("{option} does not go with --type {kind}; leave it out"))),
@@ -145,9 +145,9 @@ impl Args {
     /// The volume of `bytes` on a disk with such sectors.
     pub(super) fn new_volume(&self, bytes: u64, sector: u32, clock: Clock) -> New {
         match self.kind {
-            Kind::Ufs1 => New::Ufs(NewVolume { params: self.params(Format::Ufs1, bytes, sector, clock) }),
-            Kind::Ufs2 => New::Ufs(NewVolume { params: self.params(Format::Ufs2, bytes, sector, clock) }),
-            Kind::Lfs => New::Log(NewLfs::new(bytes).with(|of| self.put(of, sector, clock))),
+            VolumeType::Ufs1 => New::Ufs(NewVolume { params: self.params(Format::Ufs1, bytes, sector, clock) }),
+            VolumeType::Ufs2 => New::Ufs(NewVolume { params: self.params(Format::Ufs2, bytes, sector, clock) }),
+            VolumeType::Lfs => New::Log(NewLfs::new(bytes).with(|of| self.put(of, sector, clock))),
         }
     }
 
@@ -158,7 +158,7 @@ impl Args {
 
     /// Whether it is a log-structured volume.
     pub(super) fn is_lfs(&self) -> bool {
-        self.kind == Kind::Lfs
+        self.kind == VolumeType::Lfs
     }
 
     fn byte_order(&self) -> Endian {

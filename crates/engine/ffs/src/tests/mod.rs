@@ -582,7 +582,7 @@ fn a_group_whose_map_contradicts_its_counts_is_left_alone() {
     file.check_in(&bench, &file.inode);
 }
 
-fn remount_found(bench: &Bench) -> ordo_ondisk::superblock::search::Found {
+fn remount_found(bench: &Bench) -> ordo_ondisk::superblock::search::FoundUfs {
     bench.rt.block_on(bench.ffs.unmount()).unwrap();
     let disk = bench.disk.clone();
     let size = ordo_disk::Disk::info(&disk).size;

@@ -2,7 +2,7 @@
 
 use crate::dirty::Order;
 use crate::outcome::NotReplayed;
-use crate::suj::{Kind, Replay};
+use crate::suj::{InodeKind, Replay};
 use ordo_disk::{Block, DiskOff};
 use ordo_ondisk::redo::{Changed, Transaction, Waiting};
 use ordo_ondisk::{ByteOff, Cgx, FragNo, Geometry};
@@ -133,7 +133,7 @@ impl Replay {
                     }
                 }
                 Waiting::Inode(ino, directory) => {
-                    let kind = if *directory { Kind::Directory } else { Kind::Other };
+                    let kind = if *directory { InodeKind::Directory } else { InodeKind::Other };
                     if !self.geo.is_valid_ino(*ino) {
                         return Err(NotReplayed::Inode { ino: ino.0, what: "it waits to be freed, and there is none" });
                     }

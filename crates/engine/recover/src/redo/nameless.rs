@@ -2,7 +2,7 @@
 
 use super::source::Source;
 use crate::outcome::NotReplayed;
-use crate::suj::{Kind, Replay};
+use crate::suj::{InodeKind, Replay};
 use crate::walk::Walk;
 use ordo_ondisk::redo::Transaction;
 use ordo_ondisk::{Dinode, Ino};
@@ -37,7 +37,7 @@ impl Replay {
         while let Some(pointer) = self.step(ino.0, &mut walk).await? {
             self.free_run(pointer.frag, pointer.count).await?;
         }
-        let kind = if dinode.is_dir() { Kind::Directory } else { Kind::Other };
+        let kind = if dinode.is_dir() { InodeKind::Directory } else { InodeKind::Other };
         self.done.freed_inodes += u64::from(self.mark_inode(ino.0, false, kind).await?);
         self.put_dinode(ino.0, &Dinode { gen_: dinode.gen_, ..Dinode::default() }).await
     }

@@ -4,99 +4,64 @@
 //! blocks counted. Then the blocks that its records name are looked up in it, and those that no file owns are free
 //! (recover-suj-2).
 
-use super::groups::Kind;
-use super::{Replay, files};
+use super::group::InodeKind;
+use super::records::FileBlock;
+use super::replay::Replay;
 use crate::dirty::Order;
 use crate::outcome::NotReplayed;
 use crate::walk::{Pointer, Slot, Walk};
-use ordo_ondisk::suj::BlockRecord;
 use ordo_ondisk::{ByteOff, Dinode, FragNo, Lbn};
 use std::collections::BTreeSet;
 
-/// A record about fragments.
-#[derive(Clone, Copy)]
-pub(super) struct Claim {
-    pub(super) run: Run,
-    /// They were about to become free.
-    pub(super) freed: bool,
-    seq: u32,
-}
-
-/// Fragments that are, or were, a block of an inode.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Run {
-    pub(super) ino: u32,
-    pub(super) lbn: i64,
-    pub(super) frag: u64,
-    pub(super) count: u32,
-}
-
-impl Claim {
-    pub(super) fn taken(of: BlockRecord, seq: u32) -> Claim {
-        let run = Run { ino: of.ino.0, lbn: of.lbn.0, frag: of.blkno.0, count: of.frags.into() };
-        Claim { run, freed: false, seq }
-    }
-
-    pub(super) fn freed(of: BlockRecord, seq: u32) -> Claim {
-        Claim { freed: true, ..Claim::taken(of, seq) }
-    }
-}
-
-impl Run {
-    pub(super) fn of(ino: u32, pointer: &Pointer) -> Run {
-        Run { ino, lbn: files::name(pointer).0, frag: pointer.frag.0, count: pointer.count }
-    }
-}
-
-/// The block of a run, and its fragments as bits of the block.
-fn bits(run: &Run, per_block: u32) -> (u64, u8) {
-    let within = (run.frag % u64::from(per_block)) as u32;
-    let mask = ((1u16 << run.count.min(8)) - 1) << within;
-    (run.frag - u64::from(within), mask as u8)
+/// The block of the volume in which these fragments lie, and they as bits of it.
+fn bits(block: &FileBlock, per_block: u32) -> (u64, u8) {
+    let within = (block.frag % u64::from(per_block)) as u32;
+    let mask = ((1u16 << block.count.min(8)) - 1) << within;
+    (block.frag - u64::from(within), mask as u8)
 }
 
 impl Replay {
     pub(super) async fn settle_blocks(&mut self) -> Result<(), NotReplayed> {
         let mut claims = std::mem::take(&mut self.claims);
-        let mut inos: BTreeSet<u32> = claims.iter().map(|claim| claim.run.ino).collect();
+        let mut inos: BTreeSet<u32> = claims.iter().map(|claim| claim.block.ino).collect();
         inos.extend(self.truncations.keys());
         for ino in inos {
             let dinode = self.dinode(ino).await?;
             if dinode.mode == 0 {
-                self.inode_bits.entry(ino).or_insert((false, Kind::Unknown));
+                self.inode_bits.entry(ino).or_insert((false, InodeKind::Unknown));
             } else if dinode.nlink > 0 {
                 self.make_whole(ino, dinode).await?;
             }
         }
         let per_block = u64::from(self.geo.frag);
-        claims.sort_unstable_by_key(|claim| (claim.run.frag / per_block, claim.seq));
+        claims.sort_unstable_by_key(|claim| (claim.block.frag / per_block, claim.seq));
         self.free_trees(&claims).await?;
-        let mut named: Vec<Run> = claims.into_iter().map(|claim| claim.run).collect();
+        let mut named: Vec<FileBlock> = claims.into_iter().map(|claim| claim.block).collect();
         named.append(&mut self.implied);
         let owned = self.owned(&mut named).await?;
         self.mark_blocks(&named, &owned).await
     }
 
     /// Which fragments the named blocks have now, sorted by fragment.
-    async fn owned(&mut self, named: &mut Vec<Run>) -> Result<Vec<Run>, NotReplayed> {
+    async fn owned(&mut self, named: &mut Vec<FileBlock>) -> Result<Vec<FileBlock>, NotReplayed> {
         named.sort_unstable();
         named.dedup();
         let mut owned = vec![];
         for of_one in named.chunk_by(|a, b| a.ino == b.ino) {
-            let Some(ino) = of_one.first().map(|run| run.ino) else { continue };
+            let Some(ino) = of_one.first().map(|block| block.ino) else { continue };
             let dinode = self.dinode(ino).await?;
             if dinode.mode == 0 || dinode.nlink == 0 {
                 continue;
             }
             for of_block in of_one.chunk_by(|a, b| a.lbn == b.lbn) {
-                let Some(lbn) = of_block.first().map(|run| run.lbn) else { continue };
+                let Some(lbn) = of_block.first().map(|block| block.lbn) else { continue };
                 if let Some((frag, count)) = self.mapped(ino, &dinode, Lbn(lbn)).await? {
-                    owned.push(Run { ino, lbn, frag: frag.0, count });
+                    owned.push(FileBlock { ino, lbn, frag: frag.0, count });
                 }
             }
         }
-        owned.sort_unstable_by_key(|run| run.frag);
-        let overlap = |pair: &&[Run]| matches!(pair, [a, b] if b.frag < a.frag + u64::from(a.count));
+        owned.sort_unstable_by_key(|block| block.frag);
+        let overlap = |pair: &&[FileBlock]| matches!(pair, [a, b] if b.frag < a.frag + u64::from(a.count));
         if let Some([a, b]) = owned.windows(2).find(overlap) {
             return Err(NotReplayed::Shared { frag: b.frag, first: a.ino, second: b.ino });
         }
@@ -104,11 +69,11 @@ impl Replay {
     }
 
     /// Frees what is named and not owned.
-    async fn mark_blocks(&mut self, named: &[Run], owned: &[Run]) -> Result<(), NotReplayed> {
+    async fn mark_blocks(&mut self, named: &[FileBlock], owned: &[FileBlock]) -> Result<(), NotReplayed> {
         let per_block = self.geo.frag;
-        let mut named: Vec<(u64, u8)> = named.iter().map(|run| bits(run, per_block)).collect();
+        let mut named: Vec<(u64, u8)> = named.iter().map(|block| bits(block, per_block)).collect();
         named.sort_unstable();
-        let mut owned = owned.iter().map(|run| bits(run, per_block)).peekable();
+        let mut owned = owned.iter().map(|block| bits(block, per_block)).peekable();
         for of_block in named.chunk_by(|a, b| a.0 == b.0) {
             let Some(base) = of_block.first().map(|(base, _)| *base) else { continue };
             let covered = of_block.iter().fold(0, |all, (_, mask)| all | mask);
@@ -183,7 +148,7 @@ impl Replay {
             }
             if pointer.lbn >= blocks {
                 dropped += u64::from(pointer.count);
-                self.implied.push(Run::of(ino, &pointer));
+                self.implied.push(FileBlock::of(ino, &pointer));
                 // Everything below a removed indirect block is freed with it, and the block itself is not changed.
                 if pointer.lbn >= gone_to {
                     self.drop_pointer(dinode, pointer.slot).await?;
@@ -206,7 +171,7 @@ impl Replay {
         }
         if keep < pointer.count {
             let tail = Pointer { frag: pointer.frag.plus(keep), count: pointer.count - keep, ..*pointer };
-            self.implied.push(Run::of(ino, &tail));
+            self.implied.push(FileBlock::of(ino, &tail));
         }
         Ok(u64::from(pointer.count - keep))
     }

@@ -1,20 +1,11 @@
 //! Inodes and their blocks, as the replay sees them.
 
-use super::Replay;
+use super::replay::Replay;
 use crate::dirty::Order;
 use crate::outcome::NotReplayed;
 use crate::walk::{Pointer, Slot, Walk};
 use ordo_disk::Image as Leaving;
 use ordo_ondisk::{ByteOff, Dinode, FragNo, Geometry, Ino, Lbn, Root, dirent};
-
-/// The journal's number for a block.
-pub(super) fn name(pointer: &Pointer) -> Lbn {
-    match (pointer.slot, pointer.level) {
-        (Slot::Ext(k), _) => Geometry::extattr_lbn(k),
-        (_, 0) => Lbn(pointer.lbn as i64),
-        (_, level) => Lbn(-(pointer.lbn as i64) - (level as i64 - 1)),
-    }
-}
 
 impl Replay {
     /// An inode with valid sizes (recover-suj-7). One that was never written is free, whatever its bytes are.

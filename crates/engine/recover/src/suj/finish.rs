@@ -5,7 +5,7 @@
 //! superblock without the list of nameless inodes (recover-suj-5); the links of that list; the mark that the volume is
 //! clean; the time that invalidates the journal (recover-suj-6).
 
-use super::Replay;
+use super::replay::Replay;
 use crate::dirty::Order;
 use crate::outcome::NotReplayed;
 use ordo_ondisk::superblock::fields::flag;

@@ -7,36 +7,12 @@
 //! counted. A replay that is begun again finds such groups as well: a log of the bytes that changed writes over the
 //! lower byte of a count whose upper byte is of the replay before.
 
-use super::Replay;
+use super::group::{Group, Groups, InodeKind};
+use super::replay::Replay;
 use crate::dirty::Order;
 use crate::outcome::NotReplayed;
 use ordo_ondisk::cg::{self, Cg, CgMut, map};
-use ordo_ondisk::{CgLayout, Cgx, Corrupt, CsumTotal, Dinode, Format, FragNo, Ino, csum};
-use std::collections::BTreeMap;
-
-pub(crate) struct Group {
-    bytes: Vec<u8>,
-    layout: CgLayout,
-    inited: u32,
-    ndir: i32,
-    /// The number of directories may not match the bitmap of inodes.
-    uncertain: bool,
-    /// It must be counted.
-    count_dirs: bool,
-    torn: bool,
-}
-
-/// The groups so far.
-#[derive(Default)]
-pub(super) struct Groups(BTreeMap<u32, Group>);
-
-/// What is known of an inode whose bit may change.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Directory,
-    Other,
-    Unknown,
-}
+use ordo_ondisk::{Cgx, Corrupt, CsumTotal, Dinode, Format, FragNo, Ino, csum};
 
 impl Replay {
     pub(crate) async fn group(&mut self, c: Cgx) -> Result<&mut Group, NotReplayed> {
@@ -107,11 +83,11 @@ impl Replay {
     }
 
     /// Marks an inode as free or in use; returns whether that changed the bit.
-    pub(crate) async fn mark_inode(&mut self, ino: u32, used: bool, kind: Kind) -> Result<bool, NotReplayed> {
+    pub(crate) async fn mark_inode(&mut self, ino: u32, used: bool, kind: InodeKind) -> Result<bool, NotReplayed> {
         let (c, bit, endian) = (self.geo.ino_to_cg(Ino(ino)), self.geo.ino_in_cg(Ino(ino)), self.geo.endian);
         let group = self.group(c).await?;
         // In an uncertain group the count may be from before or after the change of this bit.
-        group.count_dirs |= kind == Kind::Unknown || kind != Kind::Other && group.uncertain;
+        group.count_dirs |= kind == InodeKind::Unknown || kind != InodeKind::Other && group.uncertain;
         let Some(mut cg) = CgMut::new(&mut group.bytes, group.layout, endian) else { return Ok(false) };
         if map::get(cg.view().iused(), bit) == used {
             return Ok(false);
@@ -119,8 +95,8 @@ impl Replay {
         let change = if used { map::set } else { map::clear };
         change(cg.iused_mut(), bit);
         match kind {
-            Kind::Directory => group.ndir += if used { 1 } else { -1 },
-            Kind::Other | Kind::Unknown => {}
+            InodeKind::Directory => group.ndir += if used { 1 } else { -1 },
+            InodeKind::Other | InodeKind::Unknown => {}
         }
         Ok(true)
     }

@@ -3,7 +3,7 @@
 //! The segment headers alone decide which segments count. Those before the oldest one that the newest header still
 //! needs are obsolete; those after a gap were never acknowledged, because each waits for the ones before it.
 
-use super::Replay;
+use super::replay::Replay;
 use crate::outcome::NotReplayed;
 use crate::walk::{Pointer, Slot, Walk};
 use ordo_ondisk::suj::{self, Record};

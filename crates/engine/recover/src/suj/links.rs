@@ -8,54 +8,16 @@
 //! An inode dies if no link leads to it: a file without a link; a directory without a name, or without its own `.`. The
 //! entries of a dying directory do not count as links, so other inodes can die with it.
 
-use super::Replay;
+use super::records::{Event, What};
+use super::replay::Replay;
 use crate::outcome::NotReplayed;
 use ordo_ondisk::Ino;
 use ordo_ondisk::dinode::{IFMT, mode};
-use ordo_ondisk::suj::{MoveRecord, RefRecord};
 use std::collections::{BTreeSet, VecDeque};
 use std::ops::Range;
 
 /// Byte of a directory at which its `..` is.
 pub(super) const DOTDOT: u32 = 12;
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum What {
-    Comes,
-    Goes,
-}
-
-/// A link that is added to a place or removed from it.
-#[derive(Clone, Copy)]
-pub(super) struct Event {
-    ino: u32,
-    parent: u32,
-    at: u32,
-    what: What,
-    /// The links before, and the mode; the record of a moved entry has neither.
-    links: Option<(u16, u16)>,
-    seq: u32,
-}
-
-impl Event {
-    fn of(of: RefRecord, what: What, seq: u32) -> Event {
-        let links = Some((of.nlink, of.mode));
-        Event { ino: of.ino.0, parent: of.parent.0, at: of.diroff as u32, what, links, seq }
-    }
-
-    pub(super) fn add(of: RefRecord, seq: u32) -> Event {
-        Event::of(of, What::Comes, seq)
-    }
-
-    pub(super) fn remove(of: RefRecord, seq: u32) -> Event {
-        Event::of(of, What::Goes, seq)
-    }
-
-    pub(super) fn moves(of: MoveRecord, seq: u32) -> [Event; 2] {
-        let one = |at: u64, what| Event { ino: of.ino.0, parent: of.parent.0, at: at as u32, what, links: None, seq };
-        [one(of.oldoff, What::Goes), one(of.newoff, What::Comes)]
-    }
-}
 
 /// A place that records touch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

@@ -23,38 +23,34 @@
 mod blocks;
 mod files;
 mod finish;
+mod group;
 mod groups;
 mod journal;
 mod links;
 mod names;
+mod records;
+mod replay;
 mod session;
 mod settle;
 mod trees;
 mod unlinked;
 
 pub use finish::later;
+pub(crate) use group::InodeKind;
+use records::{Claim, Event};
+pub(crate) use replay::Replay;
 pub use session::{Session, begin_session};
 
 use crate::damage::SuperblockDamage;
-use crate::image::Image;
 use crate::log::{Crashed, Recover, Recovering, Seen, Waiting};
 use crate::outcome::{NotReplayed, Replayed};
 use crate::setup::Opened;
-use blocks::{Claim, Run};
-use groups::Groups;
-pub(crate) use groups::Kind;
-use links::Event;
 use ordo_disk::Disk;
+use ordo_ondisk::Superblock;
 use ordo_ondisk::suj::Record;
 use ordo_ondisk::superblock::fields::flag;
-use ordo_ondisk::{ByteOff, Geometry, Superblock};
 use ordo_rt::Rt;
-use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
-
-/// The most visits of a replay to one fragment, with a margin: reading its names, counting its file, finding the end of
-/// the file, truncating after that; or it is freed with a file, or with a pointer block.
-const PASSES: u64 = 8;
 
 /// FreeBSD's journal of soft updates.
 pub(crate) struct Intents;
@@ -132,63 +128,7 @@ pub(crate) fn gate(sb: &Superblock, kept: bool) -> Result<(), NotReplayed> {
     }
 }
 
-/// The volume during a replay. The modules describe their steps.
-pub(crate) struct Replay {
-    pub(crate) image: Image,
-    pub(crate) sb: Superblock,
-    pub(crate) geo: Geometry,
-    /// Bytes of the disk's sector.
-    sector: usize,
-    /// Seconds since 1970.
-    pub(crate) now: i64,
-    groups: Groups,
-    /// Links, in the order of the journal.
-    events: Vec<Event>,
-    /// Blocks, in the order of the journal.
-    claims: Vec<Claim>,
-    /// The shortest size to which a file was being truncated.
-    truncations: BTreeMap<u32, u64>,
-    /// The open inodes without a name, in the order of their list.
-    unlinked: Vec<u32>,
-    /// Inodes as they must be before an additional name leads to them.
-    raised: Vec<(ByteOff, Vec<u8>)>,
-    /// Fragments without records of their own that are freed together with recorded ones.
-    implied: Vec<Run>,
-    /// Final bits of the bitmaps of inodes.
-    inode_bits: BTreeMap<u32, (bool, Kind)>,
-    /// Inodes that the replay freed.
-    reclaimed: BTreeSet<u32>,
-    /// Pointer blocks that must be freed late (R4), with their distance from data.
-    late: BTreeMap<u64, usize>,
-    /// Fragments that pointers may still lead to (R7).
-    budget: u64,
-    pub(crate) done: Replayed,
-}
-
 impl Replay {
-    pub(crate) fn new(disk: Rc<dyn Disk>, sb: Superblock, now: i64) -> Replay {
-        let (geo, sector) = (sb.geometry(), disk.info().sector.max(512) as usize);
-        Replay {
-            image: Image::new(disk, sb.volume_bytes(), geo.bsize),
-            budget: geo.size.saturating_mul(PASSES),
-            sb,
-            geo,
-            sector,
-            now,
-            groups: Groups::default(),
-            events: vec![],
-            claims: vec![],
-            truncations: BTreeMap::new(),
-            unlinked: vec![],
-            raised: vec![],
-            implied: vec![],
-            inode_bits: BTreeMap::new(),
-            reclaimed: BTreeSet::new(),
-            late: BTreeMap::new(),
-            done: Replayed::default(),
-        }
-    }
-
     async fn run(mut self) -> Result<Replayed, NotReplayed> {
         let journal = self.read_journal().await?;
         (self.done.segments, self.done.records) = (journal.segments, journal.records.len() as u64);
@@ -219,11 +159,5 @@ impl Replay {
                 }
             }
         }
-    }
-
-    /// Charges the fragments that a pointer leads to, which ends cycles of pointers (R7).
-    fn spend(&mut self, frags: u64) -> Result<(), NotReplayed> {
-        self.budget = self.budget.checked_sub(frags).ok_or(NotReplayed::Endless)?;
-        Ok(())
     }
 }

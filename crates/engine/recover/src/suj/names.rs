@@ -1,7 +1,7 @@
 //! Finding entries of directories by their places, and changing them.
 
-use super::Replay;
 use super::links::EntryPlace;
+use super::replay::Replay;
 use crate::dirty::Order;
 use crate::outcome::NotReplayed;
 use ordo_ondisk::{Dinode, Ino, dirent};

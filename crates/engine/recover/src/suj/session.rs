@@ -1,6 +1,6 @@
 //! A new session of the journal, on a clean volume.
 
-use super::Replay;
+use super::replay::Replay;
 use crate::dirty::Order;
 use crate::outcome::NotReplayed;
 use ordo_disk::{Disk, DiskOff};

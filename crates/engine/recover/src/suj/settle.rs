@@ -1,8 +1,8 @@
 //! Step 9: sets names and link counts of surviving and dying inodes, and frees the dying ones.
 
-use super::Replay;
-use super::groups::Kind;
+use super::group::InodeKind;
 use super::links::{DOTDOT, EntryPlace, Links, Node, is_name};
+use super::replay::Replay;
 use crate::outcome::NotReplayed;
 use crate::walk::Walk;
 use ordo_ondisk::{Dinode, dirent};
@@ -19,10 +19,10 @@ impl Replay {
             self.settle_count(&links, node).await?;
             let kind = match (node.mode | node.told_mode, node.is_dir()) {
                 // No record says whether the group counts it as its old or as its new type.
-                _ if node.reused => Kind::Unknown,
-                (0, _) => Kind::Unknown,
-                (_, true) => Kind::Directory,
-                (_, false) => Kind::Other,
+                _ if node.reused => InodeKind::Unknown,
+                (0, _) => InodeKind::Unknown,
+                (_, true) => InodeKind::Directory,
+                (_, false) => InodeKind::Other,
             };
             self.inode_bits.insert(node.ino, (node.alive, kind));
         }
@@ -146,12 +146,12 @@ impl Replay {
         }
         let mut walk = Walk::new(&self.geo, &dinode);
         while let Some(pointer) = self.step(ino, &mut walk).await? {
-            self.implied.push(super::blocks::Run::of(ino, &pointer));
+            self.implied.push(super::records::FileBlock::of(ino, &pointer));
         }
         let kind = match self.inode_bits.get(&ino) {
-            Some((_, Kind::Unknown)) => Kind::Unknown,
-            _ if dinode.is_dir() => Kind::Directory,
-            _ => Kind::Other,
+            Some((_, InodeKind::Unknown)) => InodeKind::Unknown,
+            _ if dinode.is_dir() => InodeKind::Directory,
+            _ => InodeKind::Other,
         };
         self.inode_bits.insert(ino, (false, kind));
         self.reclaimed.insert(ino);

@@ -4,8 +4,8 @@
 //! still says that it is in use. A file system frees the block in its group last, after everything that the block leads
 //! to. A block that was new in the journal is never followed: the blocks below it are newer, and have records.
 
-use super::Replay;
-use super::blocks::{Claim, Run};
+use super::records::{Claim, FileBlock};
+use super::replay::Replay;
 use crate::outcome::NotReplayed;
 use ordo_ondisk::{FragNo, Geometry, Lbn};
 
@@ -14,12 +14,12 @@ impl Replay {
     /// journal.
     pub(super) async fn free_trees(&mut self, claims: &[Claim]) -> Result<(), NotReplayed> {
         let per_block = u64::from(self.geo.frag);
-        for of_block in claims.chunk_by(|a, b| a.run.frag / per_block == b.run.frag / per_block) {
+        for of_block in claims.chunk_by(|a, b| a.block.frag / per_block == b.block.frag / per_block) {
             // One that was new in the journal may never have been written: garbage would be taken for pointers.
             let Some(last) = of_block.last().filter(|_| of_block.iter().all(|claim| claim.freed)) else { continue };
-            let Run { ino, lbn, frag, count } = last.run;
+            let FileBlock { ino, lbn, frag, count } = last.block;
             let Some(level) = Geometry::indirect_level(Lbn(lbn)) else { continue };
-            if count != self.geo.frag || self.has(&last.run).await? || !self.in_use(FragNo(frag), count).await? {
+            if count != self.geo.frag || self.has(&last.block).await? || !self.in_use(FragNo(frag), count).await? {
                 continue;
             }
             self.descend(claims, ino, Lbn(lbn), FragNo(frag), level).await?;
@@ -27,14 +27,14 @@ impl Replay {
         Ok(())
     }
 
-    /// Whether the inode has the run where the record says.
-    async fn has(&mut self, run: &Run) -> Result<bool, NotReplayed> {
-        let dinode = self.dinode(run.ino).await?;
+    /// Whether the inode has the block where the record says.
+    async fn has(&mut self, block: &FileBlock) -> Result<bool, NotReplayed> {
+        let dinode = self.dinode(block.ino).await?;
         if dinode.mode == 0 || dinode.nlink == 0 {
             return Ok(false);
         }
-        let now = self.mapped(run.ino, &dinode, Lbn(run.lbn)).await?;
-        Ok(now.is_some_and(|(frag, _)| frag.0 == run.frag))
+        let now = self.mapped(block.ino, &dinode, Lbn(block.lbn)).await?;
+        Ok(now.is_some_and(|(frag, _)| frag.0 == block.frag))
     }
 
     async fn descend(
@@ -59,7 +59,7 @@ impl Replay {
                 let Some((child, count)) = self.in_range(ino, (child, per_block))? else { continue };
                 self.spend(count.into())?;
                 let lbn = self.geo.indirect_child(name, level, index);
-                self.implied.push(Run { ino, lbn: lbn.0, frag: child.0, count });
+                self.implied.push(FileBlock { ino, lbn: lbn.0, frag: child.0, count });
                 if level > 0 && !recorded(claims, child, per_block) && self.in_use(child, count).await? {
                     waiting.push((lbn, child, level - 1));
                 }
@@ -72,5 +72,5 @@ impl Replay {
 /// Whether any record names a part of the block at `frag`.
 fn recorded(claims: &[Claim], frag: FragNo, per_block: u32) -> bool {
     let block = |frag: u64| frag / u64::from(per_block);
-    claims.binary_search_by_key(&block(frag.0), |claim| block(claim.run.frag)).is_ok()
+    claims.binary_search_by_key(&block(frag.0), |claim| block(claim.block.frag)).is_ok()
 }

@@ -1,6 +1,6 @@
 //! Step 5: nameless files that were open when the power failed, and that no process will close.
 
-use super::Replay;
+use super::replay::Replay;
 use crate::outcome::NotReplayed;
 use ordo_ondisk::Ino;
 use std::collections::BTreeSet;

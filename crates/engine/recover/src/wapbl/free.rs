@@ -3,7 +3,7 @@
 use crate::dirty::Order;
 use crate::error::Error;
 use crate::outcome::NotReplayed;
-use crate::suj::{Kind, Replay};
+use crate::suj::{InodeKind, Replay};
 use crate::walk::Walk;
 use ordo_ondisk::wapbl::Unlinked;
 use ordo_ondisk::{Dinode, FragNo, Ino, dinode::mode};
@@ -53,7 +53,7 @@ impl Replay {
             self.free_run(at, frags).await?;
         }
         let listed = if dinode.mode == 0 { one.mode & KIND } else { u32::from(dinode.kind()) };
-        let kind = if listed == u32::from(mode::DIR) { Kind::Directory } else { Kind::Other };
+        let kind = if listed == u32::from(mode::DIR) { InodeKind::Directory } else { InodeKind::Other };
         self.done.freed_inodes += u64::from(self.mark_inode(ino.0, false, kind).await?);
         if dinode.mode == 0 {
             return Ok(());

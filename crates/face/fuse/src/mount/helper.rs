@@ -3,7 +3,9 @@
 //! It gets one end of a socket as a descriptor, named in `_FUSE_COMMFD`, and sends the open, mounted `/dev/fuse` back
 //! through it.
 
-use super::{Mark, MountError, MountOptions};
+use super::error::MountError;
+use super::mark::Mark;
+use super::options::MountOptions;
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use rustix::net::{

@@ -4,9 +4,12 @@
 //!     unless root says so: an image is a user's file, and may contain anything.
 //! M2. A refused mount leaves nothing behind, and the error says in one line what to do.
 
+mod error;
 mod helper;
 mod lease;
+mod mark;
 mod options;
+mod place;
 pub mod record;
 pub mod remount;
 pub mod status;
@@ -14,128 +17,25 @@ pub mod sync;
 pub mod table;
 pub mod unmount;
 
+pub use error::MountError;
 pub use lease::Lease;
-pub use options::MountOptions;
-
 use lease::Waiter;
+use mark::Mark;
+pub use options::MountOptions;
+use place::By;
+pub(crate) use place::MountPoint;
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::mount::MountFlags;
 use rustix::process::{getegid, geteuid};
-use rustix::time::{ClockId, clock_gettime};
-use std::ffi::{CString, OsString};
-use std::fmt;
+use std::ffi::CString;
 use std::path::{Path, PathBuf};
+use table::FS_TYPE;
 
-/// The file system type of our mounts.
-pub const FS_TYPE: &str = "fuse.ordo";
 /// How far the kernel reads ahead, in KiB, where this can be set: four transfers. With one, the server waits for the
 /// next request while the reader copies the last reply (docs/benchmarks.md).
 const READ_AHEAD_KIB: u32 = 4 * crate::transport::MAX_TRANSFER / 1024;
-
-/// Why a mount or unmount was refused.
-#[derive(Debug, thiserror::Error)]
-#[allow(missing_docs)]
-pub enum MountError {
-    #[error("{0}: not a directory; name an existing directory to mount on")]
-    NotDirectory(PathBuf),
-    #[error("{0}: no such directory; make it first")]
-    Missing(PathBuf),
-    #[error("{0}: a FUSE file system is mounted there already; unmount it first (ordo umount {0})")]
-    Busy(PathBuf),
-    #[error("{0}: a mount whose server is gone; remove it first (ordo umount {0})")]
-    Dead(PathBuf),
-    #[error("{0}: no permission; run as root, or choose a directory of your own")]
-    Permission(PathBuf),
-    #[error("/dev/fuse is missing; load the module (modprobe fuse), or give this container the device")]
-    NoDevice,
-    #[error("fusermount3 is missing; install the package fuse3, or run as root")]
-    NoHelper,
-    #[error("only root may mount with suid, dev or runas")]
-    RootOnly,
-    #[error("fusermount3 refused: {0}")]
-    Helper(String),
-    #[error("{0}: not mounted")]
-    NotMounted(PathBuf),
-    #[error("{0}: {1} is mounted there, not an OrdoFS volume; use umount(8)")]
-    NotOurs(PathBuf, String),
-    #[error("{0}: in use; leave it and close its files (fuser -vm {0} lists them)")]
-    InUse(PathBuf),
-    #[error(
-        "{0}: its server is gone, and a program is still in it; end that program (fuser -vm {0} lists it), or detach \
-         the mount now: ordo umount -l {0}"
-    )]
-    DeadInUse(PathBuf),
-    #[error(
-        "{0}: the volume was opened for reading only (with ro, or since it needs a check): unmount it, and mount it \
-         with rw. If mount -i has made it read-only, mount -i -o remount,rw {0} undoes that"
-    )]
-    ServedReadOnly(PathBuf),
-    #[error("{0}: it is read-only now; what was written before is durable after its user has run ordo sync {0}")]
-    NotDurable(PathBuf),
-    #[error("{0}: {src} is mounted there; name it, or the directory alone (mount -o remount)", src = .1.display())]
-    OtherSource(PathBuf, OsString),
-    #[error("{0}: the mount has the option {1}, which is unknown here and would be lost; use mount -i -o remount")]
-    UnknownFlag(PathBuf, String),
-    #[error("{0}: a program has a file open for writing there; close it (fuser -vm {0} lists who is there)")]
-    Written(PathBuf),
-    #[error("{0}: another program records it")]
-    Recorded(PathBuf),
-    #[error(
-        "{0}: its volume has no attributes, and the kernel asks for none any more; unmount, mount and record again"
-    )]
-    NoAttributes(PathBuf),
-    #[error("{0}: its server cannot record; unmount it and mount it again")]
-    NoRecorder(PathBuf),
-    #[error("{doing} {path}: {errno}")]
-    System { doing: &'static str, path: PathBuf, errno: Errno },
-    #[error("the table of mounts cannot be read: {0}; is /proc mounted?")]
-    Table(std::io::Error),
-}
-
-/// The place of a mount, and who may end it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct MountPoint {
-    dir: PathBuf,
-    by: By,
-    /// The device number of the mount. A mount with another number is not unmounted.
-    device: Option<String>,
-}
-
-/// Who mounts and unmounts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum By {
-    Root,
-    Helper,
-}
-
-impl By {
-    fn now() -> By {
-        if geteuid().is_root() { By::Root } else { By::Helper }
-    }
-}
-
-/// What tells a mount from all others that have, or have had, its device number: the most that the kernel asks for in
-/// one read. It is the one number of a FUSE mount that the table of mounts shows and that may be anything: beyond
-/// [`MAX_TRANSFER`](crate::transport::MAX_TRANSFER) it limits nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Mark(u32);
-
-impl Mark {
-    /// Milliseconds, which come again after 24 days. A number that is free again within one has had no server.
-    fn new() -> Mark {
-        let now = clock_gettime(ClockId::Boottime);
-        let millis = now.tv_sec.wrapping_mul(1000).wrapping_add(now.tv_nsec / 1_000_000);
-        Mark(1 << 31 | (millis & i64::from(i32::MAX)) as u32)
-    }
-}
-
-impl fmt::Display for Mark {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "max_read={}", self.0)
-    }
-}
 
 /// A mount that has no server yet. Dropping it unmounts.
 #[derive(Debug)]
@@ -193,19 +93,6 @@ pub fn mount(dir: &Path, opts: &MountOptions) -> Result<Session, MountError> {
     }
     let device = mounted.map(|mounted| mounted.device);
     Ok(Session { fd, mounted: Guard(MountPoint { dir, by, device }), lease })
-}
-
-/// The OrdoFS mount at `dir`.
-///
-/// # Errors
-/// [`MountError`] if there is none, or it belongs to another file system.
-fn our_mount(dir: &Path) -> Result<table::Mounted, MountError> {
-    let absolute = table::absolute(dir).map_err(|_| MountError::Missing(dir.into()))?;
-    match table::mounted_at(&absolute).map_err(MountError::Table)? {
-        None => Err(MountError::NotMounted(absolute)),
-        Some(mounted) if mounted.kind == FS_TYPE => Ok(mounted),
-        Some(other) => Err(MountError::NotOurs(absolute, other.kind)),
-    }
 }
 
 /// The canonical path of the directory, if it can be mounted on.

@@ -1,6 +1,7 @@
 //! Mount options.
 
-use super::{Mark, MountError};
+use super::error::MountError;
+use super::mark::Mark;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 

@@ -2,9 +2,9 @@
 //!
 //! The mount is named by its path each time: an open file of it would keep it from being unmounted.
 
-use super::table::{self, Mounted};
-use super::{MountError, our_mount};
-use crate::TRACE;
+use super::error::MountError;
+use super::table::{self, Mounted, our_mount};
+use crate::questions::TRACE;
 use rustix::io::Errno;
 use std::path::Path;
 

@@ -8,7 +8,9 @@
 //! R3. When a mount has become read-only, everything that was written is durable.
 //! R4. What a remount cannot change is not passed over: it is the output of [`remount`].
 
-use super::{MountError, our_mount, sync::sync, table::Mounted};
+use super::error::MountError;
+use super::sync::sync;
+use super::table::{Mounted, our_mount};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, mount_remount};
 use std::ffi::OsStr;

@@ -1,14 +1,11 @@
 //! Querying the server of a mount for the state of its volume.
 
 use super::table;
-use crate::{SCRUB, STATUS};
+use crate::questions::{ANSWER_MOST, SCRUB, STATUS};
 use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
-
-/// The maximum length of an answer in bytes.
-pub(crate) const ROOM: usize = 4096;
 
 /// Where `source` is mounted, and the server's answer, if it gives one. `None` if it is not mounted.
 ///
@@ -43,7 +40,7 @@ fn found(place: &OsStr) -> io::Result<Option<PathBuf>> {
 }
 
 fn ask(dir: &Path, attribute: &str) -> Result<Option<String>, Errno> {
-    let mut bytes = vec![0; ROOM];
+    let mut bytes = vec![0; ANSWER_MOST];
     let len = rustix::fs::getxattr(dir, attribute, bytes.as_mut_slice())?;
     bytes.truncate(len);
     Ok(String::from_utf8(bytes).ok())

@@ -3,7 +3,8 @@
 //! For a FUSE mount, sync(2) and syncfs(2) end in the kernel: it writes back its own dirty pages (of memory maps), and
 //! does not notify the server. fsync(2) is passed on, and for an fsync of the root the server makes everything durable.
 
-use super::{MountError, our_mount};
+use super::error::MountError;
+use super::table::our_mount;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use std::path::Path;

@@ -1,9 +1,13 @@
 //! The kernel's table of mounts, `/proc/self/mountinfo`.
 
+use super::error::MountError;
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
+
+/// The file system type of our mounts.
+pub(super) const FS_TYPE: &str = "fuse.ordo";
 
 /// One mount.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -110,6 +114,19 @@ pub fn absolute(dir: &Path) -> io::Result<PathBuf> {
             }
         }
         _ => dir.canonicalize(),
+    }
+}
+
+/// The OrdoFS mount at `dir`.
+///
+/// # Errors
+/// [`MountError`] if there is none, or it belongs to another file system.
+pub(super) fn our_mount(dir: &Path) -> Result<Mounted, MountError> {
+    let absolute = absolute(dir).map_err(|_| MountError::Missing(dir.into()))?;
+    match mounted_at(&absolute).map_err(MountError::Table)? {
+        None => Err(MountError::NotMounted(absolute)),
+        Some(mounted) if mounted.kind == FS_TYPE => Ok(mounted),
+        Some(other) => Err(MountError::NotOurs(absolute, other.kind)),
     }
 }
 

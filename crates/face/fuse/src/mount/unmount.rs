@@ -1,7 +1,10 @@
 //! Unmounting, and waiting until the server has closed the image.
 
+use super::error::MountError;
+use super::helper;
 use super::lease::{LastWrites, Waiter};
-use super::{By, MountError, MountPoint, helper, our_mount, table};
+use super::place::{By, MountPoint};
+use super::table::{self, our_mount};
 use ordo_rt::Rt;
 use rustix::io::Errno;
 use rustix::mount::UnmountFlags;

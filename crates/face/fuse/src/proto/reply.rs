@@ -273,11 +273,30 @@ impl Listing {
     }
 }
 
+/// `bytes`, or only their number if the caller passed a buffer of size 0.
+pub(crate) fn sized(bytes: &[u8], room: u32) -> Answer {
+    if room == 0 {
+        let size = u32::try_from(bytes.len()).map_err(|_| Errno::TOOBIG)?;
+        return Ok(Reply::Bytes(abi::GetxattrOut { size, padding: 0 }.as_bytes().to_vec()));
+    }
+    if bytes.len() > room as usize {
+        return Err(Errno::RANGE);
+    }
+    Ok(Reply::Bytes(bytes.to_vec()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use ordo_vfs::{Kind, Mode};
     use zerocopy::FromBytes;
+
+    #[test]
+    fn the_size_alone_is_told_to_who_has_no_room() {
+        assert!(matches!(sized(b"abc", 0), Ok(Reply::Bytes(b)) if b == [3, 0, 0, 0, 0, 0, 0, 0]));
+        assert!(matches!(sized(b"abc", 3), Ok(Reply::Bytes(b)) if b == b"abc"));
+        assert_eq!(sized(b"abc", 2).unwrap_err(), Errno::RANGE);
+    }
 
     fn attr() -> Attr {
         let at = |secs| Stamp { secs, nanos: secs as u32 };

@@ -10,7 +10,7 @@
 //!     clears nothing. (A chown that changes neither owner nor group sends the same two.) A SETATTR that sets nothing
 //!     without a REMOVEXATTR before it comes from a chown, and clears.
 
-use super::Server;
+use super::shared::Server;
 use crate::proto::abi::{SetattrIn, fattr};
 use crate::proto::reply::{Answer, Notice, Reply};
 use crate::proto::request::Head;

@@ -1,6 +1,6 @@
 //! Requests for a file's contents: read, write, copy, fallocate, seek.
 
-use super::Server;
+use super::shared::Server;
 use crate::proto::abi::{self, CopyFileRangeIn, FallocateIn, LseekIn, ReadIn, WriteIn};
 use crate::proto::reply::{Answer, Reply};
 use crate::transport::{MAX_TRANSFER, Transport};

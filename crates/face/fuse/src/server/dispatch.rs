@@ -1,7 +1,7 @@
 //! Handling requests: each message becomes a call of `vfs`, and its outcome a reply.
 
 use super::init::{Negotiated, negotiate};
-use super::{Server, Stage};
+use super::shared::{Server, Stage};
 use crate::errno::errno;
 use crate::proto::abi::{InitIn, MknodIn};
 use crate::proto::reply::{Answer, Reply, absent, statfs};

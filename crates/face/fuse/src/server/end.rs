@@ -8,8 +8,8 @@
 //! E3. A thread that waits in the kernel for an answer cannot be ended, and keeps the process and the device. So
 //!     nothing is called stale before the disk has answered.
 
-use super::Server;
 use super::dispatch::Drained;
+use super::shared::Server;
 use crate::first::{First, first};
 use crate::proto::reply::Notice;
 use crate::transport::Transport;

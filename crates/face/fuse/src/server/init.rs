@@ -1,6 +1,6 @@
 //! INIT: negotiation of protocol version and features.
 
-use super::ServeOptions;
+use super::options::ServeOptions;
 use crate::proto::abi::{self, InitIn, InitOut, init};
 use crate::transport::{MAX_TRANSFER, TransportChoice};
 use rustix::io::Errno;

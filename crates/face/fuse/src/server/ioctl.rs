@@ -4,7 +4,7 @@
 //! nodump when either is set; setting sets the system's (the kernel requires CAP_LINUX_IMMUTABLE), and clearing clears
 //! both.
 
-use super::Server;
+use super::shared::Server;
 use crate::proto::abi::{FsXattr, IoctlIn, IoctlOut};
 use crate::proto::reply::{Answer, Notice, Reply};
 use crate::transport::Transport;

@@ -1,6 +1,6 @@
 //! Requests for a directory's names.
 
-use super::Server;
+use super::shared::Server;
 use crate::proto::abi::ReadIn;
 use crate::proto::reply::{Answer, Kept, Listing, Reply};
 use crate::transport::{MAX_TRANSFER, Transport};

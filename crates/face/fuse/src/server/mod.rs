@@ -16,7 +16,10 @@ mod init;
 mod ioctl;
 mod listing;
 mod lookups;
+mod options;
+mod reason;
 mod record;
+mod shared;
 mod signals;
 mod spin;
 mod whiteout;
@@ -24,120 +27,19 @@ mod xattr;
 
 use crate::first::{First, first};
 use crate::mount::{Lease, Session};
-use crate::proto::reply::Show;
 use crate::transport::{DevFuse, Gone, NoUring, Transport, TransportChoice, Uring};
-use callers::{Callers, Company, Turn};
+use callers::{Callers, Company};
 use dispatch::Drained;
 use follow::Follow;
-use init::Agreed;
-use lookups::Lookups;
+pub use options::{Scrub, ServeOptions, Status};
 use ordo_rt::Rt;
-use ordo_rt::sync::Notify;
-use ordo_vfs::{FileSystem, NodeId};
-use record::Tape;
-use rustix::io::Errno;
+use ordo_vfs::FileSystem;
+pub use reason::Reason;
+use shared::Server;
 use signals::Signals;
 pub use signals::end_signals;
 use spin::Spin;
-use std::cell::{Cell, RefCell};
-use std::pin::Pin;
 use std::rc::Rc;
-
-/// The name of an extended attribute of a mount's root that is not stored in any file: its value is the server's report
-/// on the volume. It is not listed.
-pub const STATUS: &str = "user.ordofs.status";
-
-/// Like [`STATUS`], what asks the server for a record of its calls: each of these is followed by a word. `start` begins
-/// a recording, `take` reads whole lines of it, `stop` ends it. Only root and the server's own user may ask.
-pub const TRACE: &str = "user.ordofs.trace.";
-
-/// Like [`STATUS`]; a number follows. Who asks for it has the server read and heal a part of what the volume can
-/// verify, from there on, and gets the result when that is done. A part at a time, so that the caller can be
-/// interrupted and the volume be unmounted. Only root and the server's own user may ask.
-pub const SCRUB: &str = "user.ordofs.scrub.";
-
-/// The work of [`SCRUB`], and its result. `Err`: the disk failed, or the volume has nothing with which to verify.
-pub type Scrub = Box<dyn Fn(u64) -> Pin<Box<dyn Future<Output = Result<String, Errno>>>>>;
-
-/// The server's report on its volume.
-#[derive(Debug, Clone)]
-pub struct Status {
-    /// The report.
-    pub text: String,
-    /// It will change: on a volume without attributes, ENOSYS must wait until then, because the kernel never queries
-    /// again.
-    pub busy: bool,
-}
-
-/// How a mounted volume is presented and served.
-pub struct ServeOptions {
-    /// The transport to the kernel.
-    pub transport: TransportChoice,
-    /// The kernel caches written data and sends it later, in larger pieces. Speeds up small writes, slows sequential
-    /// ones.
-    pub writeback: bool,
-    /// The volume has extended attributes. Without them every request about them is answered with ENOSYS once.
-    pub xattrs: bool,
-    /// The volume has POSIX ACLs, and the kernel must enforce them. Needs `xattrs`.
-    pub acls: bool,
-    /// Shows every file as this user's.
-    pub uid: Option<u32>,
-    /// Shows every file as this group's.
-    pub gid: Option<u32>,
-    /// Permission bits that are masked.
-    pub umask: u16,
-    /// The serving thread moves to the CPU of a caller that is alone. `false`: it stays where the scheduler puts it.
-    pub follow: bool,
-    /// SIGTERM and SIGINT unmount; a second one ends the service at once.
-    pub signals: bool,
-    /// Called once, when the mount is usable: the kernel has the reply to its first request.
-    pub ready: Option<Box<dyn FnOnce()>>,
-    /// The value of the attribute [`crate::STATUS`] of the root: the state of the mounted volume.
-    pub status: Option<Box<dyn Fn() -> Status>>,
-    /// The work of [`SCRUB`].
-    pub scrub: Option<Scrub>,
-    /// Called when the end takes long: from then on a signal gives it up.
-    pub ends_slowly: Rc<dyn Fn()>,
-    /// Called for every error of disk or image, of which the caller of the file system sees only an errno.
-    pub complain: Box<dyn Fn(&ordo_vfs::Error)>,
-}
-
-impl Default for ServeOptions {
-    fn default() -> ServeOptions {
-        ServeOptions {
-            transport: TransportChoice::Classic,
-            writeback: false,
-            xattrs: true,
-            acls: false,
-            uid: None,
-            gid: None,
-            umask: 0,
-            follow: true,
-            signals: false,
-            ready: None,
-            status: None,
-            scrub: None,
-            ends_slowly: Rc::new(|| ()),
-            complain: Box::new(|_| ()),
-        }
-    }
-}
-
-/// Why the service ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reason {
-    /// The file system was unmounted, or its connection aborted.
-    Unmounted,
-    /// A second signal came while the mount was still in use. Its users get errors from now on.
-    Signalled,
-    /// A signal came, and this process, which has given up its rights, may not unmount: the mount stays, and all of its
-    /// users get errors from now on.
-    MayNotUnmount,
-    /// The device failed.
-    Failed(Gone),
-    /// Calls waited for a disk that does not answer, and a signal came: the volume cannot be closed.
-    GivenUp,
-}
 
 /// The end of a service.
 #[must_use = "close the volume first, then end the lease"]
@@ -228,17 +130,8 @@ async fn serve_on<F: FileSystem + 'static, T: Transport + 'static>(
             Err(gone) => break Reason::Failed(gone),
             Ok(Drained::More) => rt.yield_now().await,
             Ok(Drained::All) => {
-                match server.stage.get() {
-                    Stage::Starting => {}
-                    Stage::Serving(_) => {
-                        if let Some(ready) = ready.take() {
-                            if let Err(gone) = server.transport.begin() {
-                                break Reason::Failed(gone);
-                            }
-                            ready();
-                        }
-                    }
-                    Stage::Refused(errno) => break Reason::Failed(Gone::Failed(errno)),
+                if let Err(gone) = server.begin_serving(&mut ready) {
+                    break Reason::Failed(gone);
                 }
                 let now = rt.now();
                 let company = callers.note(server.turn.take(), now);
@@ -277,60 +170,6 @@ async fn serve_on<F: FileSystem + 'static, T: Transport + 'static>(
         server.settle().await;
     };
     patiently(end, signals, &ends_slowly).await.map_or(Reason::GivenUp, |()| reason)
-}
-
-/// The state of [`serve`], shared by the requests in progress.
-struct Server<F, T> {
-    fs: Rc<F>,
-    transport: T,
-    show: Show,
-    opts: ServeOptions,
-    stage: Cell<Stage>,
-    lookups: RefCell<Lookups>,
-    /// What is recorded of the calls.
-    tape: Tape,
-    /// SETATTR requests so far.
-    setattrs: Cell<u64>,
-    /// The file of which a caller, by thread, has just removed the capability (attributes-1).
-    uncapable: Cell<Option<(NodeId, u32)>>,
-    /// What was read since the server slept last.
-    turn: Cell<Turn>,
-    /// Requests that became tasks and are not finished.
-    under_way: Cell<usize>,
-    /// Notified when `under_way` becomes zero.
-    finished: Notify,
-    /// Nothing is read or written for programs any more (end-2).
-    ends: Cell<bool>,
-}
-
-impl<F: FileSystem, T: Transport> Server<F, T> {
-    fn new(rt: &Rt, fs: Rc<F>, transport: T, opts: ServeOptions) -> Server<F, T> {
-        Server {
-            show: Show::new(fs.root()).with(opts.uid, opts.gid, opts.umask),
-            fs,
-            transport,
-            opts,
-            stage: Cell::new(Stage::Starting),
-            lookups: RefCell::default(),
-            tape: Tape::new(rt),
-            setattrs: Cell::new(0),
-            uncapable: Cell::new(None),
-            turn: Cell::new(Turn::default()),
-            under_way: Cell::new(0),
-            finished: Notify::new(),
-            ends: Cell::new(false),
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy)]
-enum Stage {
-    /// INIT has not come.
-    Starting,
-    /// INIT was answered.
-    Serving(Agreed),
-    /// INIT was refused; nothing more will come.
-    Refused(Errno),
 }
 
 #[cfg(test)]

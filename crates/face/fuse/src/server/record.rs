@@ -6,9 +6,8 @@
 //! T3. No line is left out in silence. Who reads the tape is told that it was full, after the last line before that.
 //! T4. The questions about the tape are not on it.
 
-use super::xattr::sized;
 use crate::proto::abi::{Dirent, EntryOut, WriteOut, fattr};
-use crate::proto::reply::{Answer, Reply};
+use crate::proto::reply::{Answer, Reply, sized};
 use crate::proto::request::{Head, Malformed, Request};
 use ordo_filetrace::{Call, Found, HEADER, Kind, Op, Outcome};
 use ordo_rt::{Rt, Time};

@@ -11,7 +11,7 @@
 //! What is under way is answered and written even then: a volume is not lost to an impatient user. Only an end that has
 //! taken [`PATIENCE`], since the disk does not answer, is given up by a signal that comes after that.
 
-use super::Reason;
+use super::reason::Reason;
 use crate::mount::{MountError, MountPoint, unmount};
 use ordo_rt::{Rt, Watch};
 use rustix::io::read;

@@ -8,7 +8,7 @@
 //!     leaves is the whiteout under its own name, which overlayfs does not show, and perhaps the file in its new place
 //!     without a whiteout in the old one.
 
-use super::Server;
+use super::shared::Server;
 use crate::proto::reply::{Answer, Reply};
 use crate::transport::Transport;
 use ordo_vfs::{Caller, Error, FileSystem, Kind, Mode, Name, NodeId, Refusal, RenameMode, Result};

@@ -1,33 +1,20 @@
 //! Extended attributes.
 
-use super::{SCRUB, STATUS, Server, TRACE};
-use crate::mount::status::ROOM as STATUS_ROOM;
-use crate::proto::abi::{GetxattrOut, SETXATTR_ACL_KILL_SGID, SetxattrIn};
-use crate::proto::reply::{Answer, Reply};
+use super::shared::Server;
+use crate::proto::abi::{SETXATTR_ACL_KILL_SGID, SetxattrIn};
+use crate::proto::reply::{Answer, Reply, sized};
 use crate::proto::request::Head;
+use crate::questions::{ANSWER_MOST, SCRUB, STATUS, TRACE};
 use crate::transport::Transport;
 use ordo_vfs::{Caller, FileSystem, Mode, NodeId, SetAttr, XattrMode};
 use rustix::fs::XattrFlags;
 use rustix::io::Errno;
-use zerocopy::IntoBytes;
 
 /// The ACL that controls access to a file; the mode's group bits are a part of it.
 const ACL_ACCESS: &[u8] = b"system.posix_acl_access";
 /// What a program may do beyond its user.
 const CAPABILITY: &[u8] = b"security.capability";
 const ACL_PREFIX: &[u8] = b"system.posix_acl_";
-
-/// `bytes`, or only their number if the caller passed a buffer of size 0.
-pub(super) fn sized(bytes: &[u8], room: u32) -> Answer {
-    if room == 0 {
-        let size = u32::try_from(bytes.len()).map_err(|_| Errno::TOOBIG)?;
-        return Ok(Reply::Bytes(GetxattrOut { size, padding: 0 }.as_bytes().to_vec()));
-    }
-    if bytes.len() > room as usize {
-        return Err(Errno::RANGE);
-    }
-    Ok(Reply::Bytes(bytes.to_vec()))
-}
 
 fn mode(flags: u32) -> Result<XattrMode, Errno> {
     match XattrFlags::from_bits_retain(flags) {
@@ -67,7 +54,7 @@ impl<F: FileSystem, T: Transport> Server<F, T> {
             return match (may(), room) {
                 (false, _) => Err(Errno::PERM),
                 // The size of the result is not worth the work.
-                (true, 0) => sized(&[0; STATUS_ROOM], 0),
+                (true, 0) => sized(&[0; ANSWER_MOST], 0),
                 (true, _) => sized(scrub(from).await?.as_bytes(), room),
             };
         }
@@ -133,13 +120,6 @@ impl<F: FileSystem, T: Transport> Server<F, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_size_alone_is_told_to_who_has_no_room() {
-        assert!(matches!(sized(b"abc", 0), Ok(Reply::Bytes(b)) if b == [3, 0, 0, 0, 0, 0, 0, 0]));
-        assert!(matches!(sized(b"abc", 3), Ok(Reply::Bytes(b)) if b == b"abc"));
-        assert_eq!(sized(b"abc", 2).unwrap_err(), Errno::RANGE);
-    }
 
     #[test]
     fn create_and_replace_exclude_each_other() {

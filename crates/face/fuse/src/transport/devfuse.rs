@@ -1,7 +1,7 @@
 //! `/dev/fuse`: one read for a request, one writev for a reply.
 
 use super::message::{Message, Pool};
-use super::{Gone, MAX_TRANSFER, Notifier, Transport};
+use super::seam::{Gone, MAX_TRANSFER, Notifier, Transport};
 use crate::proto::abi::{InHeader, OutHeader, WriteIn};
 use crate::proto::reply::{Answer, Notice, Reply};
 use ordo_rt::{Rt, Watch};

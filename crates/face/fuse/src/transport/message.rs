@@ -1,6 +1,5 @@
 //! Requests as bytes, and the buffers that they are read into.
 
-use super::uring::Lent;
 use std::cell::RefCell;
 use std::rc::Rc;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
@@ -60,7 +59,7 @@ pub struct Message(Store);
 enum Store {
     Small(Box<[u8]>),
     Large { buffer: Option<Buffer>, len: usize, pool: Rc<Pool> },
-    Lent(Lent),
+    Lent(Box<dyn AsRef<[u8]>>),
 }
 
 impl Message {
@@ -79,16 +78,21 @@ impl Message {
         Message(Store::Small(bytes.into()))
     }
 
-    /// A message of these bytes, or of their place in the memory of a ring.
-    pub(super) fn of_ring(bytes: Result<Box<[u8]>, Lent>) -> Message {
-        Message(bytes.map_or_else(Store::Lent, Store::Small))
+    /// A message of these bytes.
+    pub(super) fn owned(bytes: Box<[u8]>) -> Message {
+        Message(Store::Small(bytes))
+    }
+
+    /// A message in memory of the transport, which is given back when `bytes` is dropped.
+    pub(super) fn lent(bytes: impl AsRef<[u8]> + 'static) -> Message {
+        Message(Store::Lent(Box::new(bytes)))
     }
 
     /// The bytes, header first.
     pub fn bytes(&self) -> &[u8] {
         match &self.0 {
             Store::Small(bytes) => bytes,
-            Store::Lent(lent) => lent.bytes(),
+            Store::Lent(lent) => (**lent).as_ref(),
             Store::Large { buffer, len, .. } => buffer.as_ref().map_or(&[], |b| &b.0.as_bytes()[..*len]),
         }
     }

@@ -13,8 +13,9 @@
 //! This is the only file of the crate with unsafe code.
 #![allow(unsafe_code)]
 
-use super::message::SMALL;
-use super::{DevFuse, Gone, MAX_TRANSFER, Message, NoUring, Notifier, Transport};
+use super::devfuse::DevFuse;
+use super::message::{Message, SMALL};
+use super::seam::{Gone, MAX_TRANSFER, Notifier, Transport};
 use crate::first::{First, first};
 use crate::proto::abi::{InHeader, OutHeader, UringCommand, UringEntry};
 use crate::proto::reply::{Answer, Notice, Reply};
@@ -55,6 +56,23 @@ const BUFFERS: usize = ENTRY + size_of::<UringEntry>();
 const PAYLOAD: usize = PAGE;
 const SLOT: usize = PAYLOAD + MAX_TRANSFER as usize;
 const PAGE: usize = 4096;
+
+/// Why there is no FUSE over io_uring.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NoUring {
+    /// Before Linux 6.14, or built without it.
+    #[error("this kernel has no FUSE over io_uring (Linux 6.14 brought it); use transport=classic")]
+    Missing,
+    /// The module's parameter is N.
+    #[error(
+        "FUSE over io_uring is switched off; as root: echo Y > /sys/module/fuse/parameters/enable_uring, \
+         or use transport=classic"
+    )]
+    Off,
+    /// io_uring as a whole is disabled.
+    #[error("io_uring is refused: {0}; see sysctl kernel.io_uring_disabled, or use transport=classic")]
+    Refused(Errno),
+}
 
 /// Whether FUSE over io_uring is available.
 pub(super) fn available() -> Result<(), NoUring> {
@@ -145,18 +163,18 @@ impl Slots {
         heads[..size_of::<InHeader>()].copy_from_slice(head.as_bytes());
         self.read(slot, ARGUMENTS, &mut heads[size_of::<InHeader>()..]);
         let len = heads.len() + payload;
-        let bytes = if len <= SMALL {
+        let message = if len <= SMALL {
             let mut bytes = vec![0; len];
             bytes[..heads.len()].copy_from_slice(heads);
             self.read(slot, PAYLOAD, &mut bytes[heads.len()..]);
-            Ok(bytes.into_boxed_slice())
+            Message::owned(bytes.into_boxed_slice())
         } else {
             let start = PAYLOAD - heads.len();
             self.write(slot, start, heads);
             self.holders[slot].set(Holder::Message);
-            Err(Lent { slots: self.clone(), slot, bytes: start..start + len })
+            Message::lent(Lent { slots: self.clone(), slot, bytes: start..start + len })
         };
-        (head.unique, Message::of_ring(bytes))
+        (head.unique, message)
     }
 }
 
@@ -171,14 +189,14 @@ impl Drop for Slots {
 }
 
 /// A message in the memory of its slot.
-pub(super) struct Lent {
+struct Lent {
     slots: Rc<Slots>,
     slot: usize,
     bytes: Range<usize>,
 }
 
-impl Lent {
-    pub(super) fn bytes(&self) -> &[u8] {
+impl AsRef<[u8]> for Lent {
+    fn as_ref(&self) -> &[u8] {
         let start = self.slots.at(self.slot, self.bytes.clone());
         // SAFETY: `at` has checked that the bytes are in the allocation, which `slots` keeps; they were initialized
         // when it was made. The slot is held by this message until it is dropped, after every borrow of it: neither the

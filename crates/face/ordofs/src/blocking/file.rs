@@ -1,13 +1,11 @@
 //! Open files.
 
-use super::shared_file::Parts;
-use super::{FileTimes, Metadata, OpenOptions, Volume, caller};
+use super::{FileTimes, Metadata, Volume, caller};
 use crate::Fs;
 use crate::path::Held;
 use ordo_vfs::{FileSystem, Mode, NodeId, Refusal, Result, SetAttr};
 use std::cell::Cell;
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::path::Path;
 
 /// The most bytes that one call of the file system moves.
 const PIECE: usize = 1 << 20;
@@ -41,22 +39,12 @@ pub struct File<'v> {
     at: Cell<u64>,
 }
 
-impl Volume {
-    /// Opens a file for reading; use [`OpenOptions`] for other modes.
-    ///
-    /// # Errors
-    /// As [`Volume::metadata`].
-    pub fn open_file(&self, path: impl AsRef<Path>) -> Result<File<'_>> {
-        OpenOptions::new().read(true).open(self, path)
-    }
-
-    /// Opens a file for writing: creates it, or truncates an existing one.
-    ///
-    /// # Errors
-    /// See [`OpenOptions::open`].
-    pub fn create(&self, path: impl AsRef<Path>) -> Result<File<'_>> {
-        OpenOptions::new().write(true).create(true).truncate(true).open(self, path)
-    }
+/// How a file was opened, and what keeps it open.
+pub(super) struct Parts {
+    pub(super) held: Held<Fs>,
+    pub(super) reads: bool,
+    pub(super) writes: bool,
+    pub(super) append: bool,
 }
 
 impl<'v> File<'v> {

@@ -9,6 +9,7 @@ mod dir;
 mod file;
 mod mounting;
 mod open;
+mod open_files;
 mod paths;
 mod shared;
 mod shared_file;

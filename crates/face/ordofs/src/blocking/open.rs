@@ -153,3 +153,21 @@ impl OpenOptions {
         Err(Refusal::Invalid.into())
     }
 }
+
+impl Volume {
+    /// Opens a file for reading; use [`OpenOptions`] for other modes.
+    ///
+    /// # Errors
+    /// As [`Volume::metadata`].
+    pub fn open_file(&self, path: impl AsRef<Path>) -> Result<File<'_>> {
+        OpenOptions::new().read(true).open(self, path)
+    }
+
+    /// Opens a file for writing: creates it, or truncates an existing one.
+    ///
+    /// # Errors
+    /// See [`OpenOptions::open`].
+    pub fn create(&self, path: impl AsRef<Path>) -> Result<File<'_>> {
+        OpenOptions::new().write(true).create(true).truncate(true).open(self, path)
+    }
+}

@@ -12,7 +12,7 @@
 //!     waits for nothing: what belongs to the threads, locks too, is as the fork found it, and is not touched.
 
 use super::Volume;
-use super::shared_file::OpenFiles;
+use super::open_files::OpenFiles;
 use crate::OpenError;
 use ordo_rt::sync::Inbox;
 use std::future::Future;

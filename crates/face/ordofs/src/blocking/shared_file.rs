@@ -8,53 +8,11 @@
 //! F3. A handle that is dropped closes its file. Files that are open when the volume is unmounted are closed before,
 //!     and calls on their handles are errors. A file's handle is one of the volume's, too: it keeps it mounted.
 
-use super::{File, Metadata, OpenOptions, SharedVolume, Volume};
-use crate::Fs;
-use crate::path::Held;
+use super::{File, Metadata, OpenOptions, SharedVolume};
 use ordo_vfs::Refusal;
-use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
 use std::io::{self, SeekFrom, Write};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-
-/// How a file was opened, and what keeps it open.
-pub(super) struct Parts {
-    pub(super) held: Held<Fs>,
-    pub(super) reads: bool,
-    pub(super) writes: bool,
-    pub(super) append: bool,
-}
-
-/// The open files of one volume, on its thread.
-#[derive(Default)]
-pub(super) struct OpenFiles {
-    files: RefCell<BTreeMap<u64, Parts>>,
-    next: Cell<u64>,
-}
-
-impl OpenFiles {
-    fn keep(&self, parts: Parts) -> u64 {
-        let number = self.next.get();
-        self.next.set(number + 1);
-        self.files.borrow_mut().insert(number, parts);
-        number
-    }
-
-    fn close(&self, number: u64) {
-        let closed = self.files.borrow_mut().remove(&number);
-        // After the borrow: closing runs calls of the file system.
-        drop(closed);
-    }
-
-    fn with<T>(&self, volume: &Volume, number: u64, work: impl FnOnce(&File<'_>) -> io::Result<T>) -> io::Result<T> {
-        let parts = self.files.borrow_mut().remove(&number).ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
-        let file = File::of(volume, parts);
-        let result = work(&file);
-        self.files.borrow_mut().insert(number, file.into_parts());
-        result
-    }
-}
 
 /// An open file of a [`SharedVolume`]; usable from several threads.
 ///

@@ -9,13 +9,16 @@
 //!     stay. Boot sectors that are used only by their file system, and the labels of ZFS, are wiped as a whole.
 
 mod bytes;
+mod kind;
+mod no_volume;
 mod table;
-mod told;
+pub(crate) mod told;
 
-pub use told::NoVolume;
+pub use kind::ContentsKind;
+pub use no_volume::NoVolume;
 
 use crate::OpenError;
-use crate::image::read_bytes;
+use crate::sectors::read_bytes;
 use bytes::Bytes;
 use ordo_disk::{Block, Disk, DiskOff, ReadPart, Tag, WritePart};
 use ordo_rt::Rt;
@@ -23,43 +26,13 @@ use std::io;
 use std::rc::Rc;
 use table::ROWS;
 
-/// What a signature says about the disk.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Kind {
-    /// A UFS volume, which this program supports.
-    Ufs,
-    /// A log-structured volume, which it supports, too.
-    Lfs,
-    /// Another Berkeley file system, which this program does not read.
-    Bsd,
-    /// A log or a journal of a volume that is elsewhere.
-    Log,
-    /// Another file system.
-    FileSystem,
-    /// Swap.
-    Swap,
-    /// An encryption container.
-    Crypt,
-    /// A member of an array or pool of several disks.
-    Member,
-    /// A partition table.
-    Table,
-    /// A disk image in a format of its own.
-    Image,
-    /// A compressed file.
-    Packed,
-    /// An archive of files.
-    Archive,
-}
-
 /// A signature that was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Signature {
     /// The common name of the format.
     pub name: &'static str,
     /// What that says about the disk.
-    pub kind: Kind,
+    pub kind: ContentsKind,
     /// Its first byte.
     pub at: u64,
     /// The bytes that wiping zeroes: the first, and how many.

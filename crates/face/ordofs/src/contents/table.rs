@@ -3,8 +3,8 @@
 //! A row is one signature. Signatures of two or three bytes occur by chance, so their rows have an additional check
 //! ([`Row::also`]).
 
-use super::Kind;
 use super::bytes::Bytes;
+use super::kind::ContentsKind;
 use ordo_ondisk::partition::LABEL_PLACES;
 
 /// Where a signature lies.
@@ -29,7 +29,7 @@ impl SignatureAt {
 /// A signature.
 pub(super) struct Row {
     pub(super) name: &'static str,
-    pub(super) kind: Kind,
+    pub(super) kind: ContentsKind,
     pub(super) places: &'static [SignatureAt],
     pub(super) magic: &'static [u8],
     /// What else must hold; called with the offset of the signature.
@@ -40,7 +40,7 @@ pub(super) struct Row {
     pub(super) copies: Option<fn(&mut Bytes<'_>, u64) -> Vec<u64>>,
 }
 
-const fn row(name: &'static str, kind: Kind, places: &'static [SignatureAt], magic: &'static [u8]) -> Row {
+const fn row(name: &'static str, kind: ContentsKind, places: &'static [SignatureAt], magic: &'static [u8]) -> Row {
     Row { name, kind, places, magic, also: None, wipe: None, copies: None }
 }
 
@@ -58,7 +58,7 @@ impl Row {
     }
 }
 
-use Kind::{Archive, Bsd, Crypt, FileSystem, Image, Lfs, Log, Member, Packed, Swap, Table, Ufs};
+use ContentsKind::{Archive, Bsd, Crypt, FileSystem, Image, Lfs, Log, Member, Packed, Swap, Table, Ufs};
 use SignatureAt::At;
 
 const fn last(back: u64, plus: u64) -> SignatureAt {

@@ -1,7 +1,7 @@
 //! The message when no volume was found: what is there instead, and what to do.
 
-use super::{Kind, Signature, contents, of_file};
-use crate::image::ImageSpec;
+use super::{ContentsKind, NoVolume, Signature, contents, of_file};
+use crate::image::{self, ImageSpec};
 use ordo_disk::{Disk, FileOptions};
 use ordo_ondisk::partition::{Partition, Table, select};
 use ordo_rt::Rt;
@@ -12,63 +12,55 @@ use std::rc::Rc;
 /// The most partitions that are listed with their contents.
 const MOST_NAMED: usize = 6;
 
-/// What is there instead of a volume, and what to do about it, in words.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{is}, and no volume of UFS or LFS; {advice}")]
-pub struct NoVolume {
-    is: String,
-    advice: String,
-}
-
-impl NoVolume {
-    fn new(is: impl Into<String>, advice: impl Into<String>) -> NoVolume {
-        NoVolume { is: is.into(), advice: advice.into() }
+/// The message for the place that was examined; `None` where nothing is known of it. `table` has the partitions on
+/// `disk`.
+pub(crate) fn no_volume(rt: &Rt, spec: &ImageSpec, disk: &Rc<dyn Disk>, table: &Table) -> Option<NoVolume> {
+    let whole = spec.part.is_none() && spec.offset.is_none();
+    if let Ok(file) = File::open(&spec.path)
+        && file.metadata().is_ok_and(|file| file.is_file())
+        && whole
+    {
+        let (size, found, head) = of_file(&file).ok()?;
+        let first = found.first().map(|found| known(found, spec, rt, disk, table));
+        return first.or_else(|| unmarked(size, &head, file));
     }
-
-    /// The message for the place that was examined; `None` where nothing is known of it. `table` has the partitions on
-    /// `disk`.
-    pub(crate) fn of(rt: &Rt, spec: &ImageSpec, disk: &Rc<dyn Disk>, table: &Table) -> Option<NoVolume> {
-        let whole = spec.part.is_none() && spec.offset.is_none();
-        if let Ok(file) = File::open(&spec.path)
-            && file.metadata().is_ok_and(|file| file.is_file())
-            && whole
-        {
-            let (size, found, head) = of_file(&file).ok()?;
-            let first = found.first().map(|found| known(found, spec, rt, disk, table));
-            return first.or_else(|| unmarked(size, &head, file));
-        }
-        let found = contents(rt, disk).ok()?;
-        found.first().map(|found| known(found, spec, rt, disk, table)).or_else(|| unknown_partition(rt, spec))
-    }
+    let found = contents(rt, disk).ok()?;
+    found.first().map(|found| known(found, spec, rt, disk, table)).or_else(|| unknown_partition(rt, spec))
 }
 
 /// The message for a disk with a signature.
 fn known(found: &Signature, spec: &ImageSpec, rt: &Rt, disk: &Rc<dyn Disk>, table: &Table) -> NoVolume {
     let name = found.name;
     match found.kind {
-        Kind::Packed => NoVolume::new(format!("it is packed with {name}"), unpack(name, spec)),
-        Kind::Archive => NoVolume::new(format!("it is a {name} archive"), "unpack it first: it may hold an image"),
-        Kind::Image => NoVolume::new(format!("it is {} {name}", article(name)), reach(name, spec)),
-        Kind::Table => partitioned(name, rt, disk, table),
-        Kind::Crypt if name.starts_with("GELI") => NoVolume::new(
+        ContentsKind::Packed => NoVolume::new(format!("it is packed with {name}"), unpack(name, spec)),
+        ContentsKind::Archive => {
+            NoVolume::new(format!("it is a {name} archive"), "unpack it first: it may hold an image")
+        }
+        ContentsKind::Image => NoVolume::new(format!("it is {} {name}", article(name)), reach(name, spec)),
+        ContentsKind::Table => partitioned(name, rt, disk, table),
+        ContentsKind::Crypt if name.starts_with("GELI") => NoVolume::new(
             format!("it holds {name}"),
             "nothing on Linux opens that: attach it on FreeBSD (geli attach), and copy the disk that appears",
         ),
-        Kind::Crypt => NoVolume::new(format!("it holds {name}"), "open that first, and name the device below it"),
-        Kind::Member if name.starts_with("GEOM") => NoVolume::new(
+        ContentsKind::Crypt => {
+            NoVolume::new(format!("it holds {name}"), "open that first, and name the device below it")
+        }
+        ContentsKind::Member if name.starts_with("GEOM") => NoVolume::new(
             format!("it is a {name}"),
             "FreeBSD puts it together, and has a device for the whole; ordo scan searches this disk for volumes",
         ),
-        Kind::Member => {
+        ContentsKind::Member => {
             NoVolume::new(format!("it is a {name}"), "assemble the array or volume group, and name its device")
         }
-        Kind::Log => NoVolume::new(format!("it is a {name}"), "name the volume that it belongs to"),
-        Kind::Swap => NoVolume::new(format!("it holds {name}"), "name the volume"),
-        Kind::Bsd | Kind::Lfs => {
+        ContentsKind::Log => NoVolume::new(format!("it is a {name}"), "name the volume that it belongs to"),
+        ContentsKind::Swap => NoVolume::new(format!("it holds {name}"), "name the volume"),
+        ContentsKind::Bsd | ContentsKind::Lfs => {
             NoVolume::new(format!("it holds what is left of an {name}"), "ordo fsck says what is damaged")
         }
-        Kind::Ufs => NoVolume::new(format!("it holds what is left of a {name}"), "ordo fsck may find a backup"),
-        Kind::FileSystem => NoVolume::new(format!("it holds {name}"), "mount(8) mounts it if the system supports it"),
+        ContentsKind::Ufs => NoVolume::new(format!("it holds what is left of a {name}"), "ordo fsck may find a backup"),
+        ContentsKind::FileSystem => {
+            NoVolume::new(format!("it holds {name}"), "mount(8) mounts it if the system supports it")
+        }
     }
 }
 
@@ -157,8 +149,8 @@ fn partitioned(name: &str, rt: &Rt, disk: &Rc<dyn Disk>, table: &Table) -> NoVol
 fn unknown_partition(rt: &Rt, spec: &ImageSpec) -> Option<NoVolume> {
     let wanted = spec.part.as_ref()?;
     let whole = ImageSpec { part: None, ..spec.clone() };
-    let disk = crate::image::open(rt, &whole, &FileOptions { read_only: true, ..FileOptions::default() }).ok()?;
-    let table = crate::image::partitions(rt, &disk).ok()?;
+    let disk = image::open(rt, &whole, &FileOptions { read_only: true, ..FileOptions::default() }).ok()?;
+    let table = image::partitions(rt, &disk).ok()?;
     let Partition { name, kind, start, len, .. } = select(&table, wanted).ok()?;
     let is = format!("it is partition {name} ({kind}), {len} bytes from byte {start} on, with nothing known in it");
     Some(NoVolume::new(is, "ordo scan searches the whole disk for volumes"))

@@ -2,7 +2,8 @@
 
 use super::{Mounted, engine};
 use crate::found::Found;
-use crate::image::Located;
+use crate::located::Located;
+use crate::options::LFS_SCHEME;
 use crate::{Fs, MountOptions, Notice, OpenError};
 use ordo_buf::Health;
 use ordo_disk::{DiskInfo, Queue};
@@ -15,9 +16,6 @@ use ordo_ufs::Ufs;
 use ordo_vfs::{Refusal, Result};
 use std::collections::BTreeSet;
 use std::rc::Rc;
-
-/// The name by which `scheme=` calls the order of a log-structured volume.
-pub const LFS_SCHEME: &str = "lfs";
 
 /// The state of a mounted log-structured volume.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -87,20 +85,8 @@ impl Mounted {
         if let Some(psegs) = opened.rolled_forward {
             options.notices.tell(&Notice::RolledForward { psegs });
         }
-        let fs = Rc::new(Fs::Lfs(engine::start(&cache, opened.layout, options)));
-        let scheme = cache.scheme().clone();
-        Ok(Mounted {
-            fs,
-            cache,
-            scheme,
-            why_read_only: None,
-            unread_log: None,
-            acls: false,
-            id,
-            active_disk: None,
-            reclaimer: None,
-            claim: None,
-        })
+        let fs = engine::start(&cache, opened.layout, options);
+        Ok(Mounted::of(Fs::Lfs(fs), cache, id))
     }
 
     /// The state of a log-structured volume; `None` for others.

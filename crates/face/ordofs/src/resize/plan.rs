@@ -3,8 +3,8 @@
 //! The groups keep their size, so only the last one that stays can change, besides the groups in which the summary of
 //! the groups was and will be. FreeBSD's kernel wants the summary where the data of a group begin.
 
-use super::ResizeError;
-use crate::tune::get;
+use super::error::ResizeError;
+use crate::sectors::get;
 use ordo_disk::{Disk, Kind};
 use ordo_ondisk::cg::{CgMut, map};
 use ordo_ondisk::superblock::fields::SbFields;

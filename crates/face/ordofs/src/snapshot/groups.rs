@@ -1,7 +1,7 @@
 //! The maps of all cylinder groups of a volume that is not mounted, changed in memory and then written.
 
-use super::SnapshotError;
-use crate::tune::{get, put};
+use crate::SnapshotError;
+use crate::sectors::{get, put};
 use ordo_disk::{Disk, Kind};
 use ordo_ondisk::cg::{Cg, CgMut, map};
 use ordo_ondisk::{CgLayout, Cgx, CsumTotal, Geometry, Superblock, cg, csum};

@@ -19,9 +19,10 @@
 //! C6. A repair may change what a snapshot consists of: what it writes over an indirect block, or over the inode, is
 //!     taken over here, and a block that it writes is no reserve any more.
 
+use super::kept::{Kept, listed};
 use super::map::Map;
-use super::{SnapshotError, image, listed, reserve};
-use crate::tune::put;
+use super::{image, reserve};
+use crate::SnapshotError;
 use ordo_disk::{
     Block, Cause, Disk, DiskError, DiskFuture, DiskInfo, DiskOff, DiskOp, Kind, ReadPart, Tag, WritePart, write_len,
 };
@@ -33,35 +34,6 @@ use ordo_rt::sync::Mutex;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
-
-/// A snapshot for which old contents are kept.
-pub(super) struct Kept {
-    pub(super) map: Map,
-    /// Blocks of the volume that can become copies (C2).
-    pub(super) reserve: BTreeSet<u64>,
-    /// Blocks that may still need a copy.
-    pending: u64,
-    /// A repair has taken it away (C6).
-    gone: bool,
-}
-
-impl Kept {
-    /// Its contents are the volume's, until that is written over.
-    pub(super) fn is_pending(&self, block: u64) -> bool {
-        !self.gone && block < self.map.geometry().snapshot_blocks() && self.map.get(block).is_hole()
-    }
-
-    /// How many blocks may still need a copy.
-    pub(super) fn pending(&self) -> u64 {
-        (0..self.map.geometry().snapshot_blocks()).filter(|&block| self.is_pending(block)).count() as u64
-    }
-
-    /// How many blocks it can still copy; the largest number if that is all that may need it.
-    fn headroom(&self) -> u64 {
-        let reserve = self.reserve.len() as u64;
-        if self.gone || reserve >= self.pending { u64::MAX } else { reserve }
-    }
-}
 
 /// See the module's invariants.
 #[derive(Clone)]
@@ -413,13 +385,4 @@ impl Disk for Keeping {
     fn positioning(&self, at: DiskOff, is_write: bool) -> Option<u64> {
         self.0.below.positioning(at, is_write)
     }
-}
-
-/// Writes the inode of a snapshot.
-pub(super) async fn write_inode(disk: &Rc<dyn Disk>, map: &Map) -> Result<(), DiskError> {
-    let g = map.geometry();
-    let mut bytes = vec![0; g.dinode_size as usize];
-    // OK to ignore: the bytes are as many as an inode has.
-    let _ = map.dinode.encode(&mut bytes, g);
-    put(disk, map.inode_at(), &bytes, Kind::Inodes).await
 }

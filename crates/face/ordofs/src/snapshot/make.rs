@@ -13,12 +13,13 @@
 
 use super::groups::{Groups, summary};
 use super::keep::What;
+use super::kept::listed;
 use super::map::Map;
-use super::{Snapshot, SnapshotError, keep, listed, taken};
-use crate::image::{Located, locate_on};
+use super::{Snapshot, keep, taken};
+use crate::located::{Located, locate_on, superblock_at};
 use crate::path::{Held, parent};
-use crate::tune::{get, put};
-use crate::{MountOptions, Mounted};
+use crate::sectors::{get, put};
+use crate::{MountOptions, Mounted, SnapshotError};
 use ordo_disk::{Disk, Kind};
 use ordo_ondisk::dinode::flags;
 use ordo_ondisk::snapshot::{Held as Pointer, NOCOPY, SNAP, encode_list};
@@ -45,7 +46,7 @@ pub fn make_snapshot(rt: &Rt, disk: Rc<dyn Disk>, path: &[u8]) -> Result<Snapsho
         let located = Located { disk: kept.clone(), found: located.found, log: None, claim: None };
         let (ino, quotas) = file(rt, located, &sb, path).await?;
         let superblock = sb;
-        let sb = crate::image::superblock_at(&kept, superblock.at).await?.superblock;
+        let sb = superblock_at(&kept, superblock.at).await?.superblock;
         let map = Taking::new(rt, &kept, sb, ino).await?.take().await?;
         let (blocks, g) = (map.all_own().count() as u64, map.geometry());
         let shared = (0..g.snapshot_blocks()).filter(|&lbn| map.get(lbn).is_hole()).count() as u64;
@@ -127,7 +128,7 @@ async fn file(rt: &Rt, located: Located, sb: &Superblock, path: &[u8]) -> Result
 
 /// Counts what is used: a directory may have become longer.
 async fn count_quotas(rt: &Rt, disk: Rc<dyn Disk>, sb: &Superblock) -> Result<(), SnapshotError> {
-    let found = crate::image::superblock_at(&disk, sb.at).await?.into();
+    let found = superblock_at(&disk, sb.at).await?.into();
     let mounted = Mounted::mount(rt, Located { disk, found, log: None, claim: None }, &MountOptions::default()).await?;
     let counted = mounted.fs().count_quotas().await;
     mounted.unmount().await?;

@@ -6,8 +6,8 @@
 //! M2. A leaf is an indirect block that points to data. Leaves are numbered by the blocks of the file that they lead
 //!     to, whatever the depth of the tree.
 
-use super::SnapshotError;
-use crate::tune::get;
+use crate::SnapshotError;
+use crate::sectors::get;
 use ordo_disk::{Disk, Kind};
 use ordo_ondisk::dinode::{flags, mode};
 use ordo_ondisk::snapshot::{Held, NOCOPY};

@@ -5,29 +5,27 @@
 //! A pointer of a snapshot says of each block of the volume where its contents of then are: still in the volume, in a
 //! block of the snapshot, or nowhere because it was free ([`ordo_ondisk::snapshot`]).
 
-mod error;
 mod groups;
 mod image;
 mod keep;
+mod kept;
 mod make;
 mod map;
+pub(crate) mod mounting;
 mod remove;
 mod reserve;
 
-pub use error::SnapshotError;
 pub use make::make_snapshot;
+pub use mounting::kept_in_repair;
 pub use remove::{is_snapshot, remove_snapshot};
 
-use crate::found::Found;
-use crate::image::Located;
+use crate::located::{Located, locate_on};
 use crate::path::resolve;
-use crate::{MountOptions, Mounted, OpenError, locate_on};
+use crate::{MountOptions, Mounted, OpenError, SnapshotError};
 use image::SnapshotDisk;
-use keep::{Keeping, What};
+use kept::listed;
 use map::Map;
-use ordo_disk::Disk;
-use ordo_ondisk::superblock::search::Copy;
-use ordo_ondisk::{Dialect, Dinode, Ino, Superblock};
+use ordo_ondisk::{Dinode, Ino};
 use ordo_rt::Rt;
 use ordo_vfs::{Error, Refusal};
 use std::rc::Rc;
@@ -36,10 +34,6 @@ use std::rc::Rc;
 const DIRECTORY: &[u8] = b"/.snap";
 /// Names that are read in a directory, to find those of snapshots.
 const MOST_NAMES: usize = 10_000;
-
-/// Schemes under which a volume with snapshots is not written to. The journal of soft updates may free blocks that
-/// FreeBSD had given to a snapshot; the active journal is in each group, and writes beside the queue.
-const NOT_WITH: [&str; 2] = ["suj", "active"];
 
 /// A snapshot of a volume.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,54 +50,6 @@ pub struct Snapshot {
     pub shared: u64,
     /// Why it cannot be read.
     pub damage: Option<String>,
-}
-
-/// A volume whose snapshots are kept while it is mounted for writing. A volume of which that is not possible stays as
-/// it is, and refuses to be written to.
-pub(crate) async fn kept(
-    located: Located,
-    read_only: bool,
-    scheme: &'static str,
-) -> Result<(Located, Option<Keeping>), OpenError> {
-    let found = located.found.ufs()?;
-    let sb = &found.superblock;
-    let is_known = sb.dialect == Dialect::FreeBsd && found.copy == Copy::Primary;
-    if read_only || listed(sb).is_empty() || !is_known || sb.write_gate_keeping_snapshots().is_err() {
-        return Ok((located, None));
-    }
-    let failed = |error| OpenError::Snapshot(Box::new(error));
-    if NOT_WITH.contains(&scheme) {
-        return Err(failed(SnapshotError::Scheme(scheme)));
-    }
-    // A crash may have torn the superblock, and a torn one may say that the volume is clean. It is used as it was
-    // found; nothing is set aside then, and so it is not read again.
-    let mut sb = sb.clone();
-    if crate::image::superblock_at(&located.disk, sb.at).await.is_err() {
-        sb.fields.clean = 0;
-    }
-    let Some(keeping) = Keeping::new(located.disk.clone(), &sb, What::Fill).await.map_err(failed)? else {
-        return Ok((located, None));
-    };
-    let was_clean = sb.is_clean();
-    let located = Located { disk: Rc::new(keeping.clone()), ..located };
-    let located = if was_clean { crate::image::located_again(located).await? } else { located };
-    Ok((located, Some(keeping)))
-}
-
-/// The disk of a volume that is to be repaired: what a repair writes over is copied for the snapshots that are whole.
-///
-/// # Errors
-/// The disk fails.
-pub fn kept_in_repair(rt: &Rt, located: &Located) -> Result<Rc<dyn Disk>, SnapshotError> {
-    match &located.found {
-        Found::Ufs(found) => rt.block_on(keep::over(located.disk.clone(), &found.superblock, What::Whole)),
-        Found::Lfs(_) => Ok(located.disk.clone()),
-    }
-}
-
-/// The inodes in the superblock's list.
-pub(crate) fn listed(sb: &Superblock) -> Vec<Ino> {
-    sb.fields.snapinum.iter().copied().take_while(|&ino| ino != 0).map(Ino).collect()
 }
 
 /// The snapshots of the volume on a disk, oldest first.

@@ -8,15 +8,16 @@
 //!     mends both.
 //! D3. Its name is removed last, through a mount: it is a plain, empty file then.
 
+use super::find;
 use super::groups::Groups;
-use super::keep::{What, over, write_inode};
+use super::keep::{What, over};
+use super::kept::{listed, write_inode};
 use super::make::emptied;
 use super::map::Map;
-use super::{SnapshotError, find, listed};
-use crate::image::{Located, locate_on};
+use crate::located::{Located, locate_on, superblock_at};
 use crate::path::parent;
-use crate::tune::put;
-use crate::{MountOptions, Mounted};
+use crate::sectors::put;
+use crate::{MountOptions, Mounted, SnapshotError};
 use ordo_disk::{Disk, Kind};
 use ordo_ondisk::snapshot::{NOCOPY, SNAP};
 use ordo_ondisk::superblock::fields::flag;
@@ -65,9 +66,9 @@ pub fn remove_snapshot(rt: &Rt, disk: Rc<dyn Disk>, path: &[u8]) -> Result<(), S
             names => return Err(SnapshotError::Names(names)),
         }
         empty(&disk, &sb, ino, rt.wall().0).await?;
-        let found = crate::image::superblock_at(&disk, sb.at).await?;
+        let found = superblock_at(&disk, sb.at).await?;
         let kept = over(disk, &found.superblock, What::Fill).await?;
-        let found = crate::image::superblock_at(&kept, sb.at).await?.into();
+        let found = superblock_at(&kept, sb.at).await?.into();
         let mounted =
             Mounted::mount(rt, Located { disk: kept, found, log: None, claim: None }, &MountOptions::default()).await?;
         let unlinked = async {

@@ -6,10 +6,10 @@
 //! R3. The superblock says meanwhile that the volume must be checked: bits are set before pointers, and inodes count
 //!     both. It is clean again when all is durable.
 
-use super::SnapshotError;
 use super::groups::Groups;
-use super::keep::{Kept, write_inode};
-use crate::tune::put;
+use super::kept::{Kept, write_inode};
+use crate::SnapshotError;
+use crate::sectors::put;
 use ordo_disk::{Disk, Kind};
 use ordo_ondisk::Superblock;
 use ordo_ondisk::snapshot::NOCOPY;

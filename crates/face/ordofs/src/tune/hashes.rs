@@ -7,8 +7,10 @@
 //! H3. The backups of the superblock follow, with their counts unchanged. A backup that is not a superblock is not
 //!     changed.
 
-use super::{TuneError, change_superblock, get, put};
-use crate::locate_on;
+use super::error::TuneError;
+use super::superblock::change_superblock;
+use crate::located::locate_on;
+use crate::sectors::{get, put};
 use ordo_disk::{Disk, Kind};
 use ordo_ondisk::superblock::fields::{SbFields, ck, flag};
 use ordo_ondisk::{Cgx, Dinode, Format, Geometry, Superblock, cg};

@@ -1,6 +1,6 @@
 //! The journal files, created and removed like other files.
 
-use super::TuneError;
+use super::error::TuneError;
 use crate::path::Held;
 use crate::schemes::Settings;
 use crate::{AllocInit, Fs, MountOptions, Mounted, locate_on};

@@ -3,14 +3,23 @@
 //! It is made on a clean volume only: a volume is not clean while another machine has it mounted without the record.
 //! It is not made over anything else in its place: that may be boot code.
 
-use super::{MmpChange, TuneError, Tuned};
-use crate::Located;
+use super::error::TuneError;
 use crate::claim::{Writer, place_of, writer};
+use crate::located::Located;
 use ordo_disk::Disk;
 use ordo_disk::fence::{Claim, look_at_damage, make_record};
 use ordo_ondisk::mmp::{INTERVALS, Place};
 use ordo_rt::Rt;
 use std::rc::Rc;
+
+/// A change of the protection against a second writer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MmpChange {
+    /// Remove the record.
+    Off,
+    /// Make one, with so many milliseconds from beat to beat.
+    On(u32),
+}
 
 /// Checks that the change is possible, and returns what the record says now.
 pub(super) fn check(rt: &Rt, change: Option<MmpChange>, located: &Located) -> Result<String, TuneError> {
@@ -36,15 +45,14 @@ fn on(interval: u32) -> String {
     format!("on, every {} s", f64::from(interval) / 1000.0)
 }
 
-/// Makes the change, and ends the claim by it, if there is one.
+/// Makes the change, and ends the claim by it, if there is one. Returns what the record says now.
 pub(super) fn changed(
     rt: &Rt,
     change: MmpChange,
-    was: String,
     claim: Option<Claim>,
     disk: &Rc<dyn Disk>,
     place: Option<Place>,
-) -> Result<Tuned, TuneError> {
+) -> Result<String, TuneError> {
     let is = match change {
         MmpChange::Off => "off".into(),
         MmpChange::On(interval) => on(interval),
@@ -58,6 +66,6 @@ pub(super) fn changed(
                 make_record(&**disk, place.ok_or(TuneError::NoMmpPlace)?, interval).await?;
             }
         }
-        Ok(Tuned { what: "mmp", was, is })
+        Ok(is)
     })
 }

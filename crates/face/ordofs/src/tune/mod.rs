@@ -6,22 +6,28 @@
 //! T3. Files are made and removed by the file system itself, in the order of the scheme `sync`.
 //! T4. The superblock says that there are check hashes only while all of them are right (`hashes`).
 
+mod error;
 mod hashes;
 mod journal;
 mod mmp;
+mod superblock;
 
+pub use error::TuneError;
 pub(crate) use journal::is_active;
+pub use mmp::MmpChange;
 
 use crate::claim;
-use crate::{Found, ImageSpec, Located, Notices, OpenError, locate_on};
+use crate::locate::located_direct;
+use crate::{Found, ImageSpec, Located, Notices, locate_on};
 use ordo_buf::LogKind;
-use ordo_disk::{Block, Disk, DiskError, DiskOff, FileOptions, Kind, ReadPart, Tag, WritePart};
+use ordo_disk::{Disk, FileOptions};
 use ordo_ondisk::superblock::fields::{SbFields, flag};
 use ordo_ondisk::superblock::search::Copy;
-use ordo_ondisk::{ByteOff, Dialect, Format, Refused, Superblock};
+use ordo_ondisk::{Dialect, Format, Superblock};
 use ordo_rt::{OwnRt, Rt};
 use std::hash::{BuildHasher, RandomState};
 use std::rc::Rc;
+use superblock::change_superblock;
 
 /// A change of the journal of soft updates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,15 +76,6 @@ pub struct Tuning {
     pub id: Option<VolumeId>,
 }
 
-/// A change of the protection against a second writer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MmpChange {
-    /// Remove the record.
-    Off,
-    /// Make one, with so many milliseconds from beat to beat.
-    On(u32),
-}
-
 /// A new id of a volume.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VolumeId {
@@ -110,108 +107,6 @@ pub struct Tuned {
     pub is: String,
 }
 
-/// Why a volume was not changed.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum TuneError {
-    /// The volume cannot be opened.
-    #[error(transparent)]
-    Open(#[from] OpenError),
-    /// This program does not write to such volumes.
-    #[error(transparent)]
-    Refused(#[from] Refused),
-    /// The volume is in use, or was not unmounted cleanly.
-    #[error("the volume was not unmounted in order; run ordo fsck -p first")]
-    Dirty,
-    /// The primary superblock is damaged.
-    #[error("its first superblock is damaged; run ordo fsck -p first, or -y where that does not repair it")]
-    Backup,
-    /// Not a volume of FreeBSD.
-    #[error("{what} is FreeBSD's, and the volume is of {dialect}")]
-    Dialect {
-        /// What was requested.
-        what: &'static str,
-        /// The system that made the volume.
-        dialect: Dialect,
-    },
-    /// Only UFS2 has a place for them.
-    #[error("access control lists are kept in extended attributes, which are UFS2's, and the volume is a UFS1")]
-    AclsOfUfs1,
-    /// Only UFS2 has check hashes.
-    #[error("check hashes are UFS2's, and the volume is a UFS1")]
-    HashesOfUfs1,
-    /// A group's block is damaged, and a hash would make it look right.
-    #[error("{0}; run ordo fsck -y first")]
-    Damaged(#[from] ordo_ondisk::Corrupt),
-    /// There is no place for a record.
-    #[error(
-        "the volume has no boot area of 8 or 64 KiB before its superblock, in which the record of its writer would be"
-    )]
-    NoMmpPlace,
-    /// Something else is in its place.
-    #[error(
-        "the record of the writer would be at bytes {owner} and {beat}, and something else is there, boot code for one; \
-         clear these two sectors if nothing needs them"
-    )]
-    MmpPlaceTaken {
-        /// The sector of the owner.
-        owner: u64,
-        /// The sector of the beats.
-        beat: u64,
-    },
-    /// No such interval.
-    #[error("beats every {0} milliseconds: 0.1 to 30 seconds are possible")]
-    MmpInterval(u32),
-    /// The label is too long or contains NUL.
-    #[error("a label of {0} bytes: at most 31, without NUL")]
-    Label(usize),
-    /// The reserve is not a valid percentage.
-    #[error("a reserve of {0} percent: at most 99")]
-    Minfree(u32),
-    /// The journal requires soft updates.
-    #[error("the journal needs soft updates; switch it off as well (journal=off)")]
-    JournalNeedsSoftUpdates,
-    /// The journal cannot have this size.
-    #[error("a journal of {found} bytes: {least} to {most}, in whole blocks of the volume")]
-    JournalSize {
-        /// The requested size.
-        found: u64,
-        /// The minimum, in bytes.
-        least: u64,
-        /// The maximum, in bytes.
-        most: u64,
-    },
-    /// A user's file has the name of the journal.
-    #[error("the root directory has a file {0} that is no journal; rename it first")]
-    NameTaken(&'static str),
-    /// The volume is too full.
-    #[error("a journal of {needed} bytes does not fit: {free} bytes are free")]
-    NoRoom {
-        /// Bytes of the journal.
-        needed: u64,
-        /// Bytes of free blocks.
-        free: u64,
-    },
-}
-
-impl From<ordo_disk::fence::ClaimError> for TuneError {
-    fn from(error: ordo_disk::fence::ClaimError) -> TuneError {
-        OpenError::Claim(Box::new(error)).into()
-    }
-}
-
-impl From<ordo_vfs::Error> for TuneError {
-    fn from(error: ordo_vfs::Error) -> TuneError {
-        OpenError::from(error).into()
-    }
-}
-
-impl From<ordo_disk::DiskError> for TuneError {
-    fn from(error: ordo_disk::DiskError) -> TuneError {
-        OpenError::from(error).into()
-    }
-}
-
 impl Tuning {
     /// Changes the volume in an image. Returns the requested changes, with old and new values.
     ///
@@ -227,7 +122,7 @@ impl Tuning {
     /// See [`TuneError`].
     pub fn apply_telling(&self, spec: &ImageSpec, notices: &Notices) -> Result<Vec<Tuned>, TuneError> {
         let rt = OwnRt::real_time();
-        self.apply_located(&rt, claim::located_direct(&rt, spec, &FileOptions::default(), false)?, notices)
+        self.apply_located(&rt, located_direct(&rt, spec, &FileOptions::default(), false)?, notices)
     }
 
     /// The same for the volume on a disk.
@@ -252,7 +147,8 @@ impl Tuning {
         };
         match (changed, self.mmp) {
             (Ok(mut changed), Some(change)) => {
-                changed.push(mmp::changed(rt, change, was, claim, &disk, place)?);
+                let is = mmp::changed(rt, change, claim, &disk, place)?;
+                changed.push(Tuned { what: "mmp", was, is });
                 Ok(changed)
             }
             (changed, _) => {
@@ -459,41 +355,4 @@ fn acls_of(sb: &Superblock) -> String {
         (false, false) => "off",
     }
     .into()
-}
-
-/// Changes the superblock on the disk, durably.
-fn change_superblock(rt: &Rt, disk: &Rc<dyn Disk>, change: impl FnOnce(&mut SbFields)) -> Result<(), TuneError> {
-    let mut sb = locate_on(rt, disk.clone())?.found.into_ufs()?.superblock;
-    let before = sb.fields.clone();
-    change(&mut sb.fields);
-    if sb.fields == before {
-        return Ok(());
-    }
-    let (at, bytes) = (sb.at, sb.encode(rt.wall().0));
-    let disk = disk.clone();
-    rt.block_on(async move {
-        put(&disk, at, &bytes, Kind::Superblock).await?;
-        disk.flush().await
-    })?;
-    Ok(())
-}
-
-/// Reads bytes of the disk.
-pub(crate) async fn get(disk: &Rc<dyn Disk>, at: ByteOff, len: usize, kind: Kind) -> Result<Vec<u8>, DiskError> {
-    let part = ReadPart { block: Block::zeroed(len), tag: Tag::of(kind) };
-    let parts = disk.read(DiskOff(at.0), vec![part]).await?;
-    Ok(parts.into_iter().flat_map(|part| part.block.to_vec()).collect())
-}
-
-/// Writes bytes; the rest of their sectors stays unchanged.
-pub(crate) async fn put(disk: &Rc<dyn Disk>, at: ByteOff, bytes: &[u8], kind: Kind) -> Result<(), DiskError> {
-    let sector = u64::from(disk.info().sector.max(512));
-    let from = at.0 / sector * sector;
-    let len = (at.0 + bytes.len() as u64).next_multiple_of(sector) - from;
-    let mut around = get(disk, ByteOff(from), len as usize, kind).await?;
-    if let Some(place) = around.get_mut((at.0 - from) as usize..).and_then(|rest| rest.get_mut(..bytes.len())) {
-        place.copy_from_slice(bytes);
-    }
-    let image = Block::copy_of(&around).image();
-    disk.write(DiskOff(from), vec![WritePart { image, tag: Tag::of(kind) }], false).await
 }

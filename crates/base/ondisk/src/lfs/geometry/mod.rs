@@ -11,7 +11,7 @@ mod space;
 pub use files::IfilePlace;
 pub use space::{Room, Totals};
 
-use super::{Daddr, MAX_SUPERBLOCKS, Superblock, Version, superblock::Fields};
+use super::{Daddr, MAX_SUPERBLOCKS, Version};
 use crate::dirent::DirFormat;
 use crate::{ByteOff, Dialect, Encoding, Endian, Format, Tree};
 
@@ -80,43 +80,6 @@ pub struct Geometry {
 }
 
 impl Geometry {
-    pub(super) fn of(sb: &Superblock) -> Geometry {
-        let f = &sb.fields;
-        let unit = if sb.version == Version::V1 { 512 } else { f.fsize };
-        let end = u64::from(f.nseg).saturating_mul(f.fsbpseg.into()).saturating_add(f.s0addr.0);
-        Geometry {
-            version: sb.version,
-            endian: sb.endian,
-            unit,
-            bsize: f.bsize,
-            fsize: f.fsize,
-            block_units: f.bsize.checked_div(unit).unwrap_or(1),
-            bshift: f.bsize.trailing_zeros(),
-            ibsize: f.ibsize,
-            sumsize: f.sumsize,
-            ssize: f.ssize,
-            fsbpseg: f.fsbpseg,
-            nseg: f.nseg,
-            s0addr: f.s0addr,
-            size: if sb.version == Version::V1 { end } else { f.size },
-            dsize: f.dsize,
-            inopb: f.inopb,
-            ifpb: f.ifpb,
-            sepb: f.sepb,
-            nindir: f.nindir,
-            cleansz: f.cleansz,
-            segtabsz: f.segtabsz,
-            minfreeseg: f.minfreeseg,
-            resvseg: reserved_segments(f),
-            minfree: f.minfree,
-            interleave: f.interleave,
-            ident: f.ident,
-            maxsymlinklen: f.maxsymlinklen,
-            maxfilesize: largest_file(f.nindir, f.bsize),
-            sboffs: f.sboffs,
-        }
-    }
-
     /// First byte of an address.
     #[inline]
     pub fn byte(&self, at: Daddr) -> ByteOff {
@@ -179,14 +142,6 @@ impl From<&Geometry> for Encoding {
         let &Geometry { endian, bsize, maxsymlinklen, .. } = g;
         Encoding { format, dialect: Dialect::NetBsd, endian, bsize, maxsymlinklen }
     }
-}
-
-/// What kernels take where the superblock has no number.
-fn reserved_segments(f: &Fields) -> u32 {
-    if f.resvseg != 0 {
-        return f.resvseg;
-    }
-    f.minfreeseg.saturating_sub(1).min((f.minfreeseg / 2).saturating_add(1).max(15))
 }
 
 /// Bytes that 12 direct and 3 indirect pointers reach.

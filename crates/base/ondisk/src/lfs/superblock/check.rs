@@ -1,6 +1,6 @@
 //! The rules of a superblock.
 
-use super::{Fields, RawSb32, RawSb64, SIZE};
+use super::{Fields, MAGIC, MAGIC64, RawSb32, RawSb64, SIZE};
 use crate::lfs::{Daddr, LABEL_PAD, MAX_SUMMARY, SB_PAD, Version};
 use crate::num::{howmany, len64};
 use crate::{Corrupt, Endian, Rule, Structure};
@@ -211,13 +211,13 @@ pub(super) fn fresh_image(version: Version, endian: Endian, f: &Fields) -> [u8; 
     // Storing cannot fail: the image is 512 bytes.
     if version.is_wide() {
         let mut raw = RawSb64::zeroed();
-        raw.magic = super::MAGIC64;
+        raw.magic = MAGIC64;
         set_derived!(raw, f, version);
         let _ = raw.store(&mut image, endian);
         return image;
     }
     let mut raw = RawSb32::zeroed();
-    (raw.magic, raw.ifile) = (super::MAGIC, 1);
+    (raw.magic, raw.ifile) = (MAGIC, 1);
     set_derived!(raw, f, version);
     if version == Version::V1 {
         raw.fsbtodb = 0;

@@ -12,45 +12,24 @@
 mod check;
 mod choose;
 mod fields;
+mod geometry;
+mod magic;
 mod raw;
 
 pub(super) use check::{interval, least_segment};
 pub use choose::{Choice, Copy, Unlike, choose};
 pub use fields::Fields;
-pub use raw::{RawSb32, RawSb64};
+pub use magic::{MAGIC, MAGIC64, Magic, recognise};
+pub use raw::{RawSb32, RawSb64, SIZE};
 
-use super::{Geometry, LABEL_PAD, SB_PAD, Version, cksum};
+use super::{LABEL_PAD, SB_PAD, Version, cksum};
 use crate::num::index;
 use crate::{ByteOff, Corrupt, Endian, Rule, Structure};
 
-/// With 32-bit addresses, versions 1 and 2.
-pub const MAGIC: u32 = 0x0007_0162;
-/// With 64-bit addresses.
-pub const MAGIC64: u32 = 0xe69d_f8fe;
-/// Bytes that have a meaning.
-pub const SIZE: usize = 512;
 /// Offset of the checksum.
 const CKSUM_AT: usize = 508;
 /// In `pflags`: the volume was unmounted orderly.
 pub const PF_CLEAN: u16 = 1;
-
-/// What the first four bytes say: addresses of 64 bits or 32, and the byte order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Magic {
-    /// 64-bit addresses.
-    pub wide: bool,
-    /// Byte order.
-    pub endian: Endian,
-}
-
-/// Whether `bytes` start with the magic of LFS.
-pub fn recognise(bytes: &[u8]) -> Option<Magic> {
-    [Endian::Little, Endian::Big].into_iter().find_map(|endian| match endian.get_u32(bytes, 0)? {
-        MAGIC => Some(Magic { wide: false, endian }),
-        MAGIC64 => Some(Magic { wide: true, endian }),
-        _ => None,
-    })
-}
 
 /// A superblock that was checked. See the module's invariants.
 #[derive(Clone, PartialEq, Eq)]
@@ -182,11 +161,6 @@ impl Superblock {
 
     fn right_sum(&self, image: &[u8; SIZE]) -> u32 {
         cksum(image.get(..CKSUM_AT).unwrap_or_default(), self.endian)
-    }
-
-    /// The geometry of the volume.
-    pub fn geometry(&self) -> Geometry {
-        Geometry::of(self)
     }
 
     /// `true` if the log behind it can be rolled forward: in version 1, if OrdoFS wrote it (B3).

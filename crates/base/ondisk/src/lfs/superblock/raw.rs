@@ -2,6 +2,9 @@
 
 use crate::field::on_disk;
 
+/// Bytes of a superblock that have a meaning.
+pub const SIZE: usize = 512;
+
 on_disk! {
     /// The superblock with 32-bit addresses: versions 1 and 2.
     pub struct RawSb32, 512 bytes {

@@ -6,7 +6,7 @@
 
 use super::{NewfsError, NewfsParams};
 use crate::Csum;
-use crate::geometry::Format;
+use crate::Format;
 use crate::num::{bits64, howmany, len64, low32, roundup, signed32};
 use crate::superblock::SBLOCKSIZE;
 use crate::superblock::fields::SbFields;

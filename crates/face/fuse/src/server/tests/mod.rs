@@ -2,14 +2,18 @@
 
 mod record;
 
+use super::callers::Turn;
 use super::*;
 use crate::proto::abi::{self, EntryOut, InHeader, Opcode};
 use crate::proto::reply::{Answer, Notice, Reply};
 use crate::transport::{Message, Notifier};
 use bytes::Bytes;
+use ordo_rt::sync::Notify;
 use ordo_vfs::{
     Attr, Caller, DirEntry, Entry, Kind, Mode, Name, NodeId, Refusal, Result, Segments, SetAttr, Stamp, StatFs,
 };
+use rustix::io::Errno;
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use zerocopy::IntoBytes;
 

@@ -1,6 +1,7 @@
 //! A recording has every call between its start and its stop, refuses none, and says where it was full.
 
 use super::*;
+use crate::TRACE;
 use ordo_filetrace::{HEADER, Op, Outcome};
 
 fn getxattr(unique: u64, uid: u32, word: &str, size: u32) -> Vec<u8> {

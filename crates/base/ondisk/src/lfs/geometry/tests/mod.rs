@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::lfs::ifile::SegFlags;
-use crate::lfs::{IfilePlace, NewfsOptions, SegNo, SegUse};
+use crate::lfs::{IfilePlace, NewfsOptions, SegNo, SegUse, Superblock};
 use crate::{Ino, Lbn};
 
 /// A volume of 256 MiB in 255 segments of 1 MiB, blocks of 8192 bytes, fragments of 1024.

@@ -1,8 +1,8 @@
 //! Geometry as the format's description computes it, and whole volumes.
 
 use super::*;
-use crate::lfs::{CleanerInfo, Daddr, Geometry, IFILE, Item, SegNo, SegUse, Summary, inode_block};
-use crate::{Dinode, Encoding, Ino, Lbn, Root};
+use crate::lfs::{CleanerInfo, Daddr, Geometry, IFILE, Item, SegNo, SegUse, Summary, Version, inode_block};
+use crate::{Dinode, Encoding, Endian, Ino, Lbn, Root};
 
 fn of(mib: u64, segment: u32, block: u32, fragment: u32) -> NewfsOptions {
     let (segment, block, fragment) = (Some(segment), Some(block), Some(fragment));

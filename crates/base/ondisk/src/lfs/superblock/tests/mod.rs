@@ -1,7 +1,7 @@
 //! Superblocks of every form: read as written, and refused where a rule is broken.
 
 use super::*;
-use crate::lfs::{Daddr, NewfsOptions, SegNo, Serial};
+use crate::lfs::{Daddr, Geometry, NewfsOptions, SegNo, Serial};
 use crate::{FieldPlace, Lbn};
 
 /// A volume of 256 MiB in 255 segments of 1 MiB, blocks of 8192 bytes, fragments of 1024.

@@ -5,9 +5,9 @@
 //! V2. A pointer to a block that has no address yet is [`Volume::unwritten`]; it is valid only while the block is kept
 //!     here. So a damaged pointer with that value is a bad pointer.
 
-use super::ifile::Ifile;
 use super::log::LogEnd;
-use super::scan::Scan;
+use super::newest::Scan;
+use super::tables::Ifile;
 use crate::bits::Bits;
 use crate::{Error, Finding, LfsFinding, Mode, Phase, Progress, Report, Severity};
 use ordo_ondisk::dinode::{IFMT, mode};
