@@ -74,11 +74,11 @@ impl Default for MountOptions {
 }
 
 /// The scheme of a new volume if none was chosen.
-pub const DEFAULT_SCHEME: &str = "softupdates";
+pub const DEFAULT_SCHEME: &str = ordo_schemes::DEFAULT;
 
 /// The scheme of a volume if none was chosen: the one that its flags name, or [`DEFAULT_SCHEME`] if they name none, or
 /// if it has snapshots.
 pub fn default_scheme(superblock: &Superblock) -> &'static str {
     let on = superblock.features();
-    if on.suj && on.snapshots == 0 { "suj" } else { DEFAULT_SCHEME }
+    if on.suj && on.snapshots == 0 { ordo_schemes::JOURNALED } else { DEFAULT_SCHEME }
 }

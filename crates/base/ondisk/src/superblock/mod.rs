@@ -23,7 +23,7 @@ pub use agree::Difference;
 pub use features::{Dialect, Features, Quota2, Refused, Wapbl};
 use fields::{SbFields, ck, flag};
 pub use fit::Unfit;
-pub use keeper::{Keeper, LogAt};
+pub use keeper::{Keeper, LogAt, LogForm};
 
 /// UFS1.
 pub const MAGIC_UFS1: u32 = 0x0001_1954;

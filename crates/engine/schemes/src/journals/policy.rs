@@ -5,6 +5,7 @@ use super::blocks::Blocks;
 use super::redo::Redo;
 use crate::{Checkpoint, DataMode, LogMode, Settings};
 use ordo_buf::{LogKind, Scheme};
+use ordo_ondisk::superblock::Keeper;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -40,12 +41,12 @@ const CALLS_OF_A_CLUSTER: u32 = 3200;
 
 /// The scheme `block-journal`.
 pub(crate) fn of_blocks(settings: &Settings) -> Rc<dyn Scheme> {
-    blocks(settings, "block-journal", LogKind::Redo)
+    blocks(settings, Keeper::OF_BLOCKS, LogKind::Redo)
 }
 
 /// The scheme `active`: the same transactions, on a disk that keeps what they have as copies.
 pub(crate) fn active(settings: &Settings) -> Rc<dyn Scheme> {
-    blocks(settings, "active", LogKind::Active)
+    blocks(settings, Keeper::ACTIVE, LogKind::Active)
 }
 
 fn blocks(settings: &Settings, name: &'static str, kind: LogKind) -> Rc<dyn Scheme> {

@@ -180,7 +180,7 @@ impl Mounted {
         };
         let was_clean = located.found.ufs()?.superblock.is_clean();
         let notices = &options.notices;
-        let (located, keeping) = snapshot::kept(located, read_only, scheme.name()).await?;
+        let (located, keeping) = snapshot::kept(located, read_only, &scheme).await?;
         opening.snapshots = keeping.map(|keeping| ordo_ffs::Copies::new(move || keeping.headroom()));
         let (located, not_replayed) = match read_only {
             true => journal::as_if_replayed(rt, located, notices).await?,

@@ -25,6 +25,7 @@ use crate::{MountOptions, Mounted, OpenError, locate_on};
 use image::SnapshotDisk;
 use keep::{Keeping, What};
 use map::Map;
+use ordo_buf::{LogKind, Scheme};
 use ordo_disk::Disk;
 use ordo_ondisk::superblock::search::Copy;
 use ordo_ondisk::{Dialect, Dinode, Ino, Superblock};
@@ -37,9 +38,9 @@ const DIRECTORY: &[u8] = b"/.snap";
 /// Names that are read in a directory, to find those of snapshots.
 const MOST_NAMES: usize = 10_000;
 
-/// Schemes under which a volume with snapshots is not written to. The journal of soft updates may free blocks that
-/// FreeBSD had given to a snapshot; the active journal is in each group, and writes beside the queue.
-const NOT_WITH: [&str; 2] = ["suj", "active"];
+/// Logs with which a volume with snapshots is not written to. The journal of soft updates may free blocks that FreeBSD
+/// had given to a snapshot; the active journal is in each group, and writes beside the queue.
+const NOT_WITH: [LogKind; 2] = [LogKind::Intents, LogKind::Active];
 
 /// A snapshot of a volume.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,7 +64,7 @@ pub struct Snapshot {
 pub(crate) async fn kept(
     located: Located,
     read_only: bool,
-    scheme: &'static str,
+    scheme: &Rc<dyn Scheme>,
 ) -> Result<(Located, Option<Keeping>), OpenError> {
     let found = located.found.ufs()?;
     let sb = &found.superblock;
@@ -72,8 +73,8 @@ pub(crate) async fn kept(
         return Ok((located, None));
     }
     let failed = |error| OpenError::Snapshot(Box::new(error));
-    if NOT_WITH.contains(&scheme) {
-        return Err(failed(SnapshotError::Scheme(scheme)));
+    if scheme.clone().capabilities().log_kind().is_some_and(|kind| NOT_WITH.contains(&kind)) {
+        return Err(failed(SnapshotError::Scheme(scheme.name())));
     }
     // A crash may have torn the superblock, and a torn one may say that the volume is clean. It is used as it was
     // found; nothing is set aside then, and so it is not read again.
