@@ -11,8 +11,9 @@
 use crate::arrivals::DiskStream;
 use crate::device::Device;
 use crate::shape::Shape;
-use ordo_disk::{Disk, LogHome, LogStream, NbdDisk, NbdFlaw, NbdLoopback, NbdLosses, RamDisk, Recorder, Slice};
+use ordo_disk::{Disk, LogHome, LogStream, NbdDisk, NbdFlaw, NbdLoopback, NbdLosses, RamDisk, Slice};
 use ordo_rt::Rt;
+use ordo_simdisk::Recorder;
 use std::cell::Cell;
 use std::ops::Add;
 use std::rc::Rc;

@@ -1,4 +1,4 @@
-//! The cost of calls in process, on a RAM disk: `cargo bench -p ordofs`. The in-memory model is measured for
+//! The cost of calls in process, on a RAM disk: `cargo bench -p ordo-model`. The in-memory model is measured for
 //! comparison: it shows the cost without a disk layout.
 
 use criterion::{Criterion, criterion_group, criterion_main};
@@ -14,11 +14,11 @@ fn mounted(rt: &Rt, scheme: &str) -> Mounted {
     let ram = RamDisk::new(bytes);
     let disk: Rc<dyn Disk> = Rc::new(ram.clone());
     NewVolume::new(bytes).create_on(rt, disk.clone(), true).expect("the shape is possible");
-    let mut read = |at: ordo_ondisk::ByteOff, into: &mut [u8]| {
+    let mut read = |at: ordofs::ondisk::ByteOff, into: &mut [u8]| {
         ram.peek(at.0, into);
         Ok(())
     };
-    let found = ordo_ondisk::superblock::search::find(&mut read, bytes).expect("there is a volume");
+    let found = ordofs::ondisk::superblock::search::find(&mut read, bytes).expect("there is a volume");
     let options = MountOptions { scheme: Some(scheme.into()), ..MountOptions::default() };
     rt.block_on(Mounted::mount(rt, Located { disk, found: found.into(), log: None, claim: None }, &options))
         .expect("the volume can be mounted")

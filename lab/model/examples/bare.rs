@@ -2,7 +2,7 @@
 //! and whose fsync is an `fdatasync` of that file, both on the thread of the server. No server on the same transport
 //! can make an overwrite durable in less time, so it is the ceiling of `benches/overwrites.sh`.
 //!
-//! `cargo run --release -p ordo-fuse --example bare -- DIR FILE`
+//! `cargo run --release -p ordo-model --example bare -- DIR FILE`
 use ordo_fuse::{MountOptions, ServeOptions, mount, serve};
 use ordo_model::{MemFs, Options};
 use ordo_rt::Rt;

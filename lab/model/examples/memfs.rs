@@ -1,6 +1,6 @@
 //! Mounts an empty in-memory tree, in the foreground: shows the cost of the FUSE layer alone.
 //!
-//! `cargo run --release -p ordo-fuse --example memfs -- DIR [writeback] [noxattr] [acl] [allow_other] [signals]
+//! `cargo run --release -p ordo-model --example memfs -- DIR [writeback] [noxattr] [acl] [allow_other] [signals]
 //! [uring] [stay]`
 use ordo_fuse::{MountOptions, ServeOptions, TransportChoice, mount, serve};
 use ordo_model::{MemFs, Options};

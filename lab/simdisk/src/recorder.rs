@@ -4,9 +4,8 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use ordo_disk::{Disk, DiskError, DiskFuture, DiskInfo, DiskOff, DiskOp, Image, ReadPart, Tag, WritePart};
 use ordo_rt::{Rt, Time};
-
-use crate::{Disk, DiskError, DiskFuture, DiskInfo, DiskOff, DiskOp, Image, ReadPart, Tag, WritePart};
 
 /// Records the requests to another disk; clones share the record.
 ///
@@ -148,7 +147,8 @@ impl Disk for Recorder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Block, Cause, Fault, FaultPlan, Faulty, Kind, Queue, QueueOptions, RamDisk};
+    use crate::{Fault, FaultPlan, Faulty};
+    use ordo_disk::{Block, Cause, Kind, Queue, QueueOptions, RamDisk};
 
     fn line(event: &Event) -> String {
         match event {

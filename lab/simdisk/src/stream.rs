@@ -1,7 +1,7 @@
 //! A stream in memory, which does wrong what a cluster of servers may do: for tests.
 
-use super::stream::{Answered, Messages, StreamError, StreamLimits, StreamState};
 use bytes::Bytes;
+use ordo_disk::{Answered, Messages, StreamError, StreamLimits, StreamState};
 use ordo_rt::Rt;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};

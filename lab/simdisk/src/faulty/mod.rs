@@ -8,11 +8,12 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use ordo_disk::{
+    Block, Cause, Disk, DiskError, DiskFuture, DiskInfo, DiskOff, DiskOp, ReadPart, Tag, WritePart, read_len, write_len,
+};
 use ordo_rt::Rng;
 use rustix::io::Errno;
 
-use crate::error::{Cause, DiskError, DiskOp};
-use crate::{Block, Disk, DiskFuture, DiskInfo, DiskOff, ReadPart, Tag, WritePart, read_len, write_len};
 use plan::Request;
 pub use plan::{Effect, Fault, FaultPlan};
 

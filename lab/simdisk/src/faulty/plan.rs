@@ -2,12 +2,9 @@
 
 use std::ops::Range;
 
+use ordo_disk::{Cause, DiskError, DiskOff, DiskOp, Kind, SECTOR};
 use ordo_rt::Rng;
 use rustix::io::Errno;
-
-use crate::block::SECTOR;
-use crate::error::{Cause, DiskError, DiskOp};
-use crate::{DiskOff, Kind};
 
 /// What happens to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

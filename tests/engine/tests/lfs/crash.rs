@@ -4,10 +4,11 @@
 
 use crate::{Made, SMALL, made, mount_on, wrong};
 use ordo_buf::{Cache, Health};
-use ordo_disk::{Disk, DiskError, DiskFuture, DiskInfo, DiskOff, DiskOp, Fault, FaultPlan, Faulty, RamDisk};
+use ordo_disk::{Disk, DiskError, DiskFuture, DiskInfo, DiskOff, DiskOp, RamDisk};
 use ordo_disk::{ReadPart, WritePart};
 use ordo_lfs::Lfs;
 use ordo_rt::{Rng, Rt};
+use ordo_simdisk::{Fault, FaultPlan, Faulty};
 use ordo_ufs::{Layout, Ufs};
 use ordo_vfs::{Caller, FileSystem, Kind, Mode, Name, NodeId, SetAttr};
 use std::cell::{Cell, RefCell};

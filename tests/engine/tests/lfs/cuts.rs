@@ -5,13 +5,12 @@
 use crate::crash::Jitter;
 use crate::{Made, SMALL, features, made, mount_on, wrong};
 use ordo_buf::{Cache, Health, Policy, Syncer};
-use ordo_disk::{
-    Disk, DiskError, DiskFuture, DiskInfo, DiskOff, DiskOp, Fault, FaultPlan, Faulty, Queue, QueueOptions,
-};
-use ordo_disk::{Effect, RamDisk, ReadPart, WritePart};
+use ordo_disk::{Disk, DiskError, DiskFuture, DiskInfo, DiskOff, DiskOp, Queue, QueueOptions};
+use ordo_disk::{RamDisk, ReadPart, WritePart};
 use ordo_lfs::OpenOptions;
 use ordo_model::{MemFs, Options};
 use ordo_rt::{Rng, Rt};
+use ordo_simdisk::{Effect, Fault, FaultPlan, Faulty};
 use ordo_vfs::{Caller, FileSystem, Kind, Name, Refusal, Stamp};
 use ordo_workload::random::{Generator, Op, Outcome, Player, Shape, compare_trees};
 use std::cell::{Cell, RefCell};

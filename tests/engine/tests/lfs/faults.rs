@@ -2,8 +2,9 @@
 
 use crate::{Made, SMALL, made, mount_on};
 use ordo_buf::Trouble;
-use ordo_disk::{DiskOp, Fault, FaultPlan, Faulty};
+use ordo_disk::DiskOp;
 use ordo_rt::Rt;
+use ordo_simdisk::{Fault, FaultPlan, Faulty};
 use ordo_ufs::Layout;
 use ordo_vfs::{Caller, FileSystem, Kind, Mode, Name};
 use std::cell::RefCell;

@@ -2,9 +2,10 @@
 
 use ordo_blockjournal::planted::{Broken, plant};
 use ordo_blockjournal::{Commit, Error, ErrorKind, Found, Journal, Options, Place, Seq, Transaction, Witness};
-use ordo_disk::{Block, ByteRange, DiskOff, DiskOp, Fault, FaultPlan, Faulty, Homeward, Queue, QueueOptions, RamDisk};
+use ordo_disk::{Block, ByteRange, DiskOff, DiskOp, Homeward, Queue, QueueOptions, RamDisk};
 use ordo_ring::testing::scrambled;
 use ordo_rt::{Rng, Rt};
+use ordo_simdisk::{Fault, FaultPlan, Faulty};
 use std::rc::Rc;
 
 const FIRST: u64 = 8192;

@@ -6,10 +6,9 @@
 
 use ordo_blockjournal::planted::{Broken, plant};
 use ordo_blockjournal::{Commit, Found, Inspected, Journal, Options, Place, Seq, Transaction};
-use ordo_disk::{
-    Block, ByteRange, DiskOff, DiskOp, Effect, Fault, FaultPlan, Faulty, Kind, Queue, QueueOptions, RamDisk,
-};
+use ordo_disk::{Block, ByteRange, DiskOff, DiskOp, Kind, Queue, QueueOptions, RamDisk};
 use ordo_rt::{Rng, Rt};
+use ordo_simdisk::{Effect, Fault, FaultPlan, Faulty};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::rc::Rc;

@@ -1,7 +1,8 @@
 //! A log in a stream: what servers may do wrong, and a second writer.
 
-use ordo_disk::{LogStream, RamStream, StreamFault};
+use ordo_disk::LogStream;
 use ordo_rt::Rt;
+use ordo_simdisk::{RamStream, StreamFault};
 use ordo_wafs::stream::{Kind, Owner, StreamLog};
 use ordo_wafs::{Error, Lsn};
 use std::rc::Rc;

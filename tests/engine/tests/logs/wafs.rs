@@ -1,8 +1,9 @@
 //! The log through its public interface: on disks in memory, in virtual time.
 
-use ordo_disk::{Disk, DiskOff, DiskOp, Fault, FaultPlan, Faulty, Queue, QueueOptions, RamDisk};
+use ordo_disk::{Disk, DiskOff, DiskOp, Queue, QueueOptions, RamDisk};
 use ordo_ring::testing::scrambled;
 use ordo_rt::Rt;
+use ordo_simdisk::{Fault, FaultPlan, Faulty};
 use ordo_wafs::{Error, ErrorKind, Log, Lsn, MakeOptions, Mode, MountOptions, Place, Record, Witness};
 use std::rc::Rc;
 

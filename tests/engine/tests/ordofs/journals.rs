@@ -4,9 +4,9 @@
 use crate::common;
 
 use common::{assert_clean, fresh, located};
+use ordo_simdisk::{Fault, FaultPlan, Faulty};
 use ordofs::disk::{
-    Disk, DiskError, DiskFuture, DiskInfo, DiskOff, DiskOp, Fault, FaultPlan, Faulty, Kind as Content, RamDisk,
-    ReadPart, WritePart,
+    Disk, DiskError, DiskFuture, DiskInfo, DiskOff, DiskOp, Kind as Content, RamDisk, ReadPart, WritePart,
 };
 use ordofs::path::Held;
 use ordofs::rt::{Rng, Rt};

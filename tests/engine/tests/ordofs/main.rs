@@ -1,4 +1,4 @@
-//! All tests of the library but one, in one program: each for itself would be linked with all of it.
+//! The tests of `ordofs` as one program: each for itself would be linked with all of it.
 
 mod active;
 mod aging;
@@ -19,14 +19,17 @@ mod mutants;
 mod notices;
 mod numbers;
 mod padding;
+mod paths;
 mod placement;
 mod quotas;
 mod random;
 mod replays;
+mod resized;
 mod room;
 mod shared;
 mod snapshots;
 mod standby;
+mod tuned;
 mod walks;
 mod worker;
 mod writers;

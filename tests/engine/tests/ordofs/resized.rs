@@ -4,8 +4,9 @@
 use ordo_fsck::Mode;
 use ordo_ondisk::superblock::newfs::{NewfsParams, System};
 use ordo_ondisk::{Endian, Format, Superblock};
+use ordo_simdisk::{Effect, Fault, FaultPlan, Faulty};
 use ordo_vfs::{Caller, FileSystem, Kind, Mode as Bits, Name};
-use ordofs::disk::{Disk, DiskOp, Effect, Fault, FaultPlan, Faulty, RamDisk};
+use ordofs::disk::{Disk, DiskOp, RamDisk};
 use ordofs::path::{Held, resolve};
 use ordofs::rt::{Rng, Rt};
 use ordofs::{MountOptions, Mounted, NewVolume, ResizeError, Resized, locate_on, resize_on};

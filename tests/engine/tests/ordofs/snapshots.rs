@@ -8,11 +8,9 @@ use ordo_fsck::Mode;
 use ordo_ondisk::cg::{Cg, check_maps, map};
 use ordo_ondisk::superblock::newfs::NewfsParams;
 use ordo_ondisk::{Cgx, Endian, Format, FragNo, Superblock};
+use ordo_simdisk::{Effect, Fault, FaultPlan, Faulty};
 use ordo_vfs::{Caller, FileSystem, Kind, Mode as Bits, RenameMode, SetAttr};
-use ordofs::disk::{
-    Block, Disk, DiskError, DiskFuture, DiskInfo, DiskOff, DiskOp, Effect, Fault, FaultPlan, Faulty, RamDisk, ReadPart,
-    Tag, WritePart,
-};
+use ordofs::disk::{Block, Disk, DiskError, DiskFuture, DiskInfo, DiskOff, DiskOp, RamDisk, ReadPart, Tag, WritePart};
 use ordofs::path::{Held, parent, resolve};
 use ordofs::rt::{Rng, Rt};
 use ordofs::{

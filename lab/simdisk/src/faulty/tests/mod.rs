@@ -5,7 +5,7 @@ use std::ops::Range;
 use ordo_rt::Rt;
 
 use super::*;
-use crate::{Kind, Queue, QueueOptions, RamDisk};
+use ordo_disk::{Kind, Queue, QueueOptions, RamDisk};
 
 struct World {
     rt: Rt,
@@ -144,7 +144,7 @@ fn the_same_plan_gives_the_same_damage() {
 #[test]
 fn a_request_that_is_under_way_fails_when_the_power_goes_off() {
     let rt = Rt::virtual_time(0);
-    let slow = crate::tests::SlowDisk::new(&rt, &RamDisk::new(1 << 16));
+    let slow = crate::SimDisk::new(&rt, ordo_drive::Profile::named("hp_c2447").unwrap());
     let disk = Faulty::new(Rc::new(slow), FaultPlan::new(0));
     let part = ReadPart { block: Block::zeroed(512), tag: Kind::Data.into() };
     let (read, flush) = (disk.read(DiskOff(0), vec![part]), disk.flush());

@@ -8,9 +8,10 @@ use crate::common;
 mod stage;
 
 use ordo_ondisk::{Endian, Format};
+use ordo_simdisk::{Effect, Fault, FaultPlan, Faulty};
 use ordo_workload::Session;
 use ordofs::Mounted;
-use ordofs::disk::{DiskOp, Effect, Fault, FaultPlan, Faulty, Kind};
+use ordofs::disk::{DiskOp, Kind};
 use ordofs::rt::Rt;
 use ordofs::vfs::{Error, FileSystem, Refusal};
 use stage::{Run, Stage};

@@ -4,7 +4,8 @@ use crate::replays::log::Log;
 use crate::replays::nameless::Removed;
 use crate::replays::replay;
 use crate::replays::volumes::{Bed, Case, plain, superblock};
-use ordofs::disk::{Disk, DiskOp, Effect, Fault, FaultPlan, Faulty, RamDisk};
+use ordo_simdisk::{Effect, Fault, FaultPlan, Faulty};
+use ordofs::disk::{Disk, DiskOp, RamDisk};
 use ordofs::rt::Rt;
 use std::rc::Rc;
 

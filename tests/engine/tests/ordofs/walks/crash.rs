@@ -4,8 +4,9 @@ use crate::common::{check, mount};
 use crate::walks::Ready;
 use crate::walks::list::{Walk, untold_walks, walks};
 use ordo_fsck::Mode;
+use ordo_simdisk::Event;
 use ordo_workload::Session;
-use ordofs::disk::{DiskOp, Event, Image, RamDisk};
+use ordofs::disk::{DiskOp, Image, RamDisk};
 use std::rc::Rc;
 
 /// Writes between two flushes: a power cut may keep any of them.

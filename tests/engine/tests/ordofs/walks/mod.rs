@@ -9,8 +9,9 @@ use common::{fresh, located};
 use list::{Walk, walks};
 use ordo_ondisk::{Endian, Format};
 use ordo_probe::{Line, Tracer};
+use ordo_simdisk::{Event, Recorder};
 use ordo_workload::Session;
-use ordofs::disk::{DiskOp, Event, Kind as Role, RamDisk, Recorder};
+use ordofs::disk::{DiskOp, Kind as Role, RamDisk};
 use ordofs::rt::Rt;
 use ordofs::schemes::Settings;
 use ordofs::vfs::FileSystem;
@@ -30,9 +31,10 @@ const HEAD: &str = "\
 # Walks
 
 The steps of a call that the engine reports to a scheme, what the scheme demands before the engine goes on, and the
-requests that the disk gets meanwhile. Made from a live run by `crates/face/ordofs/tests/all/walks/mod.rs`;
-`ORDO_BLESS=1 cargo test -p ordofs --test all walks` rewrites it. By rule seam-0 (`crates/engine/buf/src/scheme.rs`) the
-order of the steps is one that would be safe if each were durable before the next began.
+requests that the disk gets meanwhile. Made from a live run by `tests/engine/tests/ordofs/walks/mod.rs`;
+`ORDO_BLESS=1 cargo test -p ordo-engine-tests --test ordofs walks` rewrites it. By rule seam-0
+(`crates/engine/buf/src/scheme.rs`) the order of the steps is one that would be safe if each were durable before the
+next began.
 
 The volume: UFS2, blocks of 4096 bytes and fragments of 512, on a disk with a volatile cache. `@n+m` means m fragments
 from fragment n on. Before each walk everything is durable. `-> ` is what the scheme demands, `disk: ` a request to the
@@ -167,7 +169,7 @@ fn document() -> String {
 
 #[test]
 fn the_walks_are_those_of_the_document() {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../docs/runs/walks.md");
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/runs/walks.md");
     let text = document();
     assert_eq!(text, document(), "two runs are the same");
     if std::env::var_os("ORDO_BLESS").is_some() {
