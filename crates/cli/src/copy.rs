@@ -444,9 +444,16 @@ fn checked(name: &[u8]) -> Step<Name<'_>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fresh::tests::in_ram;
-    use ordofs::Fs;
+    use crate::fresh::{Fresh, NewSize};
+    use ordofs::disk::RamDisk;
     use ordofs::rt::Rt;
+    use ordofs::{Fs, MountOptions, Mounted};
+
+    /// A small volume in memory.
+    fn in_ram(rt: &Rt) -> Mounted {
+        let (disk, size) = (Rc::new(RamDisk::new(16 << 20)), NewSize::of(16 << 20));
+        Fresh::on(rt, disk, None, size, &MountOptions::default()).unwrap().mounted
+    }
 
     async fn put(fs: &Rc<Fs>, name: &str, kind: Kind, mode: u32) -> Held<Fs> {
         let name = Name::new(name.as_bytes()).unwrap();

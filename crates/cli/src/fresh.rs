@@ -104,15 +104,3 @@ pub fn new_file(rt: &Rt, path: &Path, size: u64) -> anyhow::Result<Rc<dyn Disk>>
     file.set_len(size).with_context(|| path.display().to_string())?;
     Ok(Rc::new(FileDisk::open(rt, path, &FileOptions::default())?))
 }
-
-#[cfg(test)]
-pub(crate) mod tests {
-    use super::*;
-    use ordofs::disk::RamDisk;
-
-    /// A small volume in memory.
-    pub(crate) fn in_ram(rt: &Rt) -> Mounted {
-        let size = NewSize::of(16 << 20);
-        Fresh::on(rt, Rc::new(RamDisk::new(size.bytes)), None, size, &MountOptions::default()).unwrap().mounted
-    }
-}

@@ -46,13 +46,18 @@ async fn weight<S: FileSystem>(top: &Held<S>) -> Result<u64, Interrupted> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fresh::{Fresh, NewSize};
     use ordo_vfs::{Caller, Mode, Name};
+    use ordofs::MountOptions;
+    use ordofs::disk::RamDisk;
     use ordofs::rt::Rt;
+    use std::rc::Rc;
 
     #[test]
     fn everything_below_is_weighed_once() {
         let rt = Rt::virtual_time(1);
-        let mounted = crate::fresh::tests::in_ram(&rt);
+        let (disk, size) = (Rc::new(RamDisk::new(16 << 20)), NewSize::of(16 << 20));
+        let mounted = Fresh::on(&rt, disk, None, size, &MountOptions::default()).unwrap().mounted;
         let fs = mounted.fs();
         let who = Caller { privileged: true, ..Caller::default() };
         let name = |text: &'static str| Name::new(text.as_bytes()).unwrap();

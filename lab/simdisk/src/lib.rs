@@ -1,5 +1,6 @@
 //! The laboratory's disks: one that takes a drive's time ([`SimDisk`]), one that fails by a plan ([`Faulty`]), one that
-//! records what it is asked for ([`Recorder`]), and a stream whose servers lose messages ([`RamStream`]).
+//! records what it is asked for ([`Recorder`]), one behind connections that are lost ([`NbdLoopback`]), and a stream
+//! whose servers lose messages ([`RamStream`]).
 //!
 //! [`SimDisk`] has its contents in memory, and its time from [`ordo_drive::Drive`], awaited on the executor's clock. In
 //! virtual time a bench on a drive of 1993 takes as long as its computing, and gives the same result each time.
@@ -22,6 +23,7 @@
 #![forbid(unsafe_code)]
 
 mod faulty;
+mod loopback;
 mod recorder;
 mod stream;
 mod tags;
@@ -29,6 +31,7 @@ mod tags;
 mod tests;
 
 pub use faulty::{Effect, Fault, FaultPlan, Faulty, Injected};
+pub use loopback::{NbdFlaw, NbdLoopback, NbdLosses};
 pub use recorder::{Event, RecordedPart, Recorder};
 pub use stream::{RamStream, StreamFault};
 

@@ -36,9 +36,7 @@ pub use file::{EngineChoice, Existing, FileDisk, FileOptions, is_blank, new_file
 pub use messages::{
     Answered, LogHome, LogStream, Messages, OverlayStream, StreamError, StreamEvent, StreamLimits, StreamState,
 };
-pub use nbd::{
-    NbdDisk, NbdError, NbdFlaw, NbdGone, NbdListener, NbdLoopback, NbdLosses, NbdNotice, NbdOptions, proto as nbd_proto,
-};
+pub use nbd::{NbdDisk, NbdError, NbdGone, NbdLanes, NbdListener, NbdNotice, NbdOptions, NbdWay, proto as nbd_proto};
 pub use overlay::Overlay;
 pub use queue::{Flag, Meaning, Order, Queue, QueueOptions, Scheduler, Stats, Written, all_durable};
 pub use ram::{Frozen, RamDisk};

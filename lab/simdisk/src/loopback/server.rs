@@ -10,20 +10,16 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
-use std::io::IoSlice;
 use std::rc::Rc;
 
-use ordo_rt::sync::Mutex;
-use ordo_rt::{Rng, together};
-use rustc_hash::FxHashMap;
-
-use super::super::proto::{
+use ordo_disk::nbd_proto::{
     CMD_FLAG_FUA, CMD_FLUSH, CMD_READ, CMD_WRITE, CMD_WRITE_ZEROES, EINVAL, EIO, REPLY_FLAG_DONE, REPLY_TYPE_ERROR,
     REPLY_TYPE_OFFSET_DATA, SIMPLE_REPLY_MAGIC, STRUCTURED_REPLY_MAGIC,
 };
-use super::super::wire::Message;
-use crate::engine::work::Work;
-use crate::{Block, Disk, DiskError, DiskOff, ReadPart, Tag, WritePart};
+use ordo_disk::{Block, Disk, DiskError, DiskInfo, DiskOff, ReadPart, Tag, WritePart};
+use ordo_rt::sync::Mutex;
+use ordo_rt::{Rng, together};
+use rustc_hash::FxHashMap;
 
 /// A request, as the server reads it.
 pub(super) struct Request {
@@ -37,10 +33,7 @@ pub(super) struct Request {
 
 impl Request {
     /// The bytes of a message. `None` if they are no request.
-    pub(super) fn parse(message: &Message) -> Option<Request> {
-        let mut slices: Vec<IoSlice<'_>> = Vec::new();
-        message.slices(&mut slices);
-        let bytes = slices.iter().flat_map(|slice| slice.iter().copied()).collect::<Vec<u8>>();
+    pub(super) fn parse(bytes: &[u8]) -> Option<Request> {
         let (head, data) = bytes.split_first_chunk::<28>()?;
         let short = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
         let long = |at: usize| head[at..at + 8].iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte));
@@ -125,6 +118,10 @@ impl Server {
         }
     }
 
+    pub(super) fn info(&self) -> DiskInfo {
+        self.disk.info()
+    }
+
     pub(super) fn caches(&self) -> bool {
         self.cache.is_some()
     }
@@ -135,9 +132,8 @@ impl Server {
     }
 
     /// What the bytes are that the client is going to write. Of a sector with several kinds the last one counts.
-    pub(super) fn note(&self, work: &Work) {
-        let Work::Write { at, parts, .. } = work else { return };
-        let (mut at, mut tags) = (*at, self.tags.borrow_mut());
+    pub(super) fn note(&self, at: DiskOff, parts: &[WritePart]) {
+        let (mut at, mut tags) = (at.0, self.tags.borrow_mut());
         for part in parts {
             let end = at + part.image.len() as u64;
             tags.extend((at / self.sector..end.div_ceil(self.sector)).map(|sector| (sector, part.tag)));

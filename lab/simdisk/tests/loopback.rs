@@ -1,8 +1,10 @@
 //! The client in one process with its server, in virtual time: what a flush covers is durable, whatever was lost.
 
-use super::super::*;
-use crate::{Block, Kind, RamDisk};
-use ordo_rt::{Rng, together};
+use ordo_disk::{Block, Disk, DiskOff, Kind, RamDisk, ReadPart, WritePart};
+use ordo_rt::{Rng, Rt, together};
+use ordo_simdisk::{NbdFlaw, NbdLoopback, NbdLosses};
+use std::rc::Rc;
+use std::time::Duration;
 
 /// Tasks, each with sectors of its own.
 const TASKS: u64 = 6;
@@ -18,7 +20,7 @@ fn value(bytes: &[u8]) -> u64 {
 }
 
 /// Writes, reads and flushes; after each flush the power is cut, and what it covers must be there.
-async fn works(rt: Rt, disk: NbdDisk, ram: RamDisk, task: u64, mut rng: Rng) -> Result<(), String> {
+async fn works(rt: Rt, disk: Rc<dyn Disk>, ram: RamDisk, task: u64, mut rng: Rng) -> Result<(), String> {
     let mut newest = [0; SECTORS as usize];
     for step in 1..=60u64 {
         let sector = rng.below(SECTORS);
@@ -62,7 +64,7 @@ fn run(seed: u64, flaw: Option<NbdFlaw>) -> (Result<(), String>, NbdLosses) {
     let ram = RamDisk::new(TASKS * SECTORS * 512).volatile(true);
     let options =
         NbdLoopback { seed, kept: 16 << 10, connections: 1 + seed as usize % 3, server_caches: seed % 4 != 3, flaw };
-    let (disk, losses) = NbdDisk::loopback(&rt, Rc::new(ram.clone()), options);
+    let (disk, losses) = options.over(&rt, Rc::new(ram.clone()));
     let tasks = (0..TASKS).map(|task| works(rt.clone(), disk.clone(), ram.clone(), task, Rng::new(seed ^ task << 32)));
     let done = rt.block_on(together(tasks)).into_iter().collect();
     rt.drop_tasks();

@@ -1,8 +1,8 @@
-//! The client and a server in one process, on the executor's clock, with connections that are lost: the crash explorer
+//! The client of network block devices and a server in one process, with connections that are lost: the crash explorer
 //! puts them between the engine and its recorder.
 //!
-//! What decides (the [`Table`] of requests, what is kept, requests and replies as bytes) is the client's own. Instead
-//! of its threads and sockets there are tasks, so that a run can be repeated.
+//! The client is that of a mount, without threads and sockets ([`ordo_disk::NbdLanes`]). Instead of these there are
+//! tasks, so that a run can be repeated.
 //!
 //! L1. The seed decides which requests meet a loss, and where: before the server reads it, while it works, before its
 //!     answer, in the middle of the answer's bytes. Flushes meet one more often than others.
@@ -13,26 +13,16 @@
 mod server;
 
 use std::cell::{Cell, RefCell};
-use std::io;
 use std::ops::Add;
 use std::rc::{Rc, Weak};
-use std::sync::mpsc;
 use std::time::Duration;
 
-use ordo_rt::sync::{Receiver, Sender, oneshot};
+use ordo_disk::fence::Lease;
+use ordo_disk::{
+    Disk, DiskError, DiskFuture, DiskInfo, DiskOff, Extent, NbdDisk, NbdLanes, NbdOptions, NbdWay, ReadPart, WritePart,
+};
 use ordo_rt::{Rng, Rt};
-use rustc_hash::FxHashMap;
-use rustix::fd::OwnedFd;
 
-use super::asked::{Asked, Breach};
-use super::clock::clock;
-use super::handshake::Export;
-use super::table::{Phase, Table};
-use super::wire::{Desk, Message, Replies, Send};
-use crate::engine::Engine;
-use crate::engine::work::{Done, Fault, Work};
-use crate::fence::Lease;
-use crate::{Disk, ReadPart};
 use server::{Request, Server};
 
 /// A connection to a server in the same process, for tests that repeat.
@@ -89,6 +79,34 @@ impl Add for NbdLosses {
     }
 }
 
+impl NbdLoopback {
+    /// The client over such a connection to a server of `disk`; what was lost is counted in the second value.
+    pub fn over(self, rt: &Rt, disk: Rc<dyn Disk>) -> (Rc<dyn Disk>, Rc<Cell<NbdLosses>>) {
+        let info = disk.info();
+        // A client that is told that nothing can be lost keeps nothing.
+        let keeps = info.volatile_cache && self.flaw != Some(NbdFlaw::ForgetsAnswered);
+        let options = NbdOptions { volatile_cache: Some(keeps), kept: Some(self.kept), ..NbdOptions::default() };
+        let losses = Rc::new(Cell::new(NbdLosses::default()));
+        let link = Rc::new_cyclic(|this: &Weak<Loopback>| {
+            let (client, lanes) = NbdDisk::inside(rt, &info, &options, this.clone());
+            Loopback {
+                this: this.clone(),
+                rt: rt.clone(),
+                client,
+                lanes,
+                server: Server::new(disk, self.server_caches && info.volatile_cache),
+                rng: RefCell::new(Rng::new(self.seed)),
+                lives: RefCell::default(),
+                in_flight: Cell::new(0),
+                losses: losses.clone(),
+                options: self,
+            }
+        });
+        link.connect();
+        (link, losses)
+    }
+}
+
 /// What a loss does to a request (L1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
@@ -99,16 +117,13 @@ enum Fate {
     HalfAnswered,
 }
 
-/// The engine of an [`super::NbdDisk`] that speaks to a server in the same process.
-pub(super) struct Loopback {
+struct Loopback {
     this: Weak<Loopback>,
     rt: Rt,
     options: NbdLoopback,
-    export: Export,
+    client: NbdDisk,
+    lanes: NbdLanes,
     server: Server,
-    table: RefCell<Table>,
-    waiting: RefCell<FxHashMap<u64, Sender<Done>>>,
-    lanes: RefCell<Vec<mpsc::Receiver<Send>>>,
     rng: RefCell<Rng>,
     /// The server's process of this epoch lives.
     lives: RefCell<Rc<Cell<bool>>>,
@@ -117,35 +132,19 @@ pub(super) struct Loopback {
     losses: Rc<Cell<NbdLosses>>,
 }
 
-impl Loopback {
-    pub(super) fn new(
-        rt: &Rt,
-        disk: Rc<dyn Disk>,
-        export: &Export,
-        options: NbdLoopback,
-    ) -> (Rc<Loopback>, Rc<Cell<NbdLosses>>) {
-        let keeps = export.can_flush() && options.flaw != Some(NbdFlaw::ForgetsAnswered);
-        let table = Table::new(export.clone(), keeps, options.kept);
-        let server = Server::new(disk, options.server_caches && export.can_flush());
-        let losses = Rc::new(Cell::new(NbdLosses::default()));
-        let link = Rc::new_cyclic(|this| Loopback {
-            this: this.clone(),
-            rt: rt.clone(),
-            export: export.clone(),
-            server,
-            table: RefCell::new(table),
-            waiting: RefCell::default(),
-            lanes: RefCell::default(),
-            rng: RefCell::new(Rng::new(options.seed)),
-            lives: RefCell::default(),
-            in_flight: Cell::new(0),
-            losses: losses.clone(),
-            options,
+impl NbdWay for Loopback {
+    fn leaves(&self, epoch: u64, lane: usize, request: &[u8]) {
+        let (Some(this), Some(request)) = (self.this.upgrade(), Request::parse(request)) else { return };
+        let (fate, lives) = (self.fate(&request), self.lives.borrow().clone());
+        let way = self.way();
+        self.working(async move {
+            this.rt.sleep(way).await;
+            this.arrived(epoch, lane, &lives, request, fate).await;
         });
-        link.connect();
-        (link, losses)
     }
+}
 
+impl Loopback {
     fn count(&self, change: impl FnOnce(&mut NbdLosses)) {
         let mut losses = self.losses.get();
         change(&mut losses);
@@ -154,38 +153,15 @@ impl Loopback {
 
     /// Makes the lanes of an epoch.
     fn connect(&self) {
-        let (sends, lanes) = (0..self.options.connections.max(1)).map(|_| mpsc::channel()).unzip();
-        *self.lanes.borrow_mut() = lanes;
         *self.lives.borrow_mut() = Rc::new(Cell::new(true));
-        let again = self.table.borrow_mut().begin(sends);
+        let again = self.lanes.connect(self.options.connections.max(1));
         self.count(|losses| losses.again += again as u64);
-        self.pump();
-    }
-
-    /// Carries on what the table has sent, and passes answers on.
-    fn pump(&self) {
-        let sent: Vec<(usize, Send)> = {
-            let lanes = self.lanes.borrow();
-            lanes.iter().enumerate().flat_map(|(lane, sent)| sent.try_iter().map(move |send| (lane, send))).collect()
-        };
-        for (lane, send) in sent {
-            if let Send::Request(message) = send {
-                self.travel(lane, &message);
-            }
-        }
-        let (done, _) = self.table.borrow_mut().take_done();
-        for (number, done) in done {
-            if let Some(sender) = self.waiting.borrow_mut().remove(&number) {
-                sender.send(done);
-            }
-        }
     }
 
     fn fate(&self, request: &Request) -> Fate {
         let mut rng = self.rng.borrow_mut();
-        let replaying = self.table.borrow().phase == Phase::Replaying;
         // Each loss makes all be sent again that is kept, so a loss among those must be rare, or it would never end.
-        let one_in = match replaying {
+        let one_in = match self.lanes.are_replaying() {
             true => 200,
             false if request.is_flush() => 3,
             false => 40,
@@ -194,17 +170,6 @@ impl Loopback {
             true => *rng.pick(&[Fate::Unread, Fate::WhileItWorks, Fate::Unanswered, Fate::HalfAnswered]),
             false => Fate::Answered,
         }
-    }
-
-    /// A request is on its way to the server.
-    fn travel(&self, lane: usize, message: &Message) {
-        let (Some(this), Some(request)) = (self.this.upgrade(), Request::parse(message)) else { return };
-        let (fate, epoch, lives) = (self.fate(&request), self.table.borrow().epoch, self.lives.borrow().clone());
-        let way = self.way();
-        self.working(async move {
-            this.rt.sleep(way).await;
-            this.arrived(epoch, lane, &lives, request, fate).await;
-        });
     }
 
     /// How long a request or an answer travels: others may overtake it.
@@ -224,14 +189,14 @@ impl Loopback {
     }
 
     async fn arrived(&self, epoch: u64, lane: usize, lives: &Rc<Cell<bool>>, request: Request, fate: Fate) {
-        let is_lost = self.table.borrow().epoch != epoch || self.table.borrow().phase == Phase::Ending;
+        let is_lost = self.lanes.are_lost(epoch);
         // A server may read what was sent before the connection was lost.
         if !lives.get() || (is_lost && self.rng.borrow_mut().chance(1, 2)) {
             return;
         }
         let is_flush = request.is_flush();
         if fate != Fate::Answered && is_flush && self.options.flaw == Some(NbdFlaw::BelievesFlush) {
-            self.hear(epoch, lane, &request.done());
+            self.lanes.hear(epoch, lane, &request.done());
         }
         if matches!(fate, Fate::Unread | Fate::WhileItWorks) {
             self.lose(epoch, lives, &request, fate);
@@ -245,11 +210,11 @@ impl Loopback {
         let Some(answer) = self.server.serve(&request, lives).await else { return };
         self.rt.sleep(self.way()).await;
         match fate {
-            Fate::Answered => self.hear(epoch, lane, &answer),
+            Fate::Answered => self.lanes.hear(epoch, lane, &answer),
             Fate::Unanswered => self.lose(epoch, lives, &request, fate),
             Fate::HalfAnswered => {
                 let cut = self.rng.borrow_mut().range(1, answer.len() as u64 - 1) as usize;
-                self.hear(epoch, lane, &answer[..cut]);
+                self.lanes.hear(epoch, lane, &answer[..cut]);
                 self.lose(epoch, lives, &request, fate);
             }
             Fate::Unread | Fate::WhileItWorks => {}
@@ -263,25 +228,10 @@ impl Loopback {
         self.working(async move { this.server.write_back_some(&mut Rng::new(seed), &lives).await });
     }
 
-    /// The client reads these bytes, and if they are a part of an answer, their end.
-    fn hear(&self, epoch: u64, lane: usize, mut bytes: &[u8]) {
-        let counter = Counter { table: &self.table, epoch, lane };
-        let mut replies = Replies::new(&counter, &self.export);
-        let mut outcome = Ok(());
-        while outcome.is_ok() && !bytes.is_empty() {
-            outcome = replies.next(&mut bytes);
-        }
-        if outcome.is_err() {
-            replies.give_up();
-        }
-        self.pump();
-    }
-
     fn lose(&self, epoch: u64, lives: &Rc<Cell<bool>>, request: &Request, fate: Fate) {
-        if !self.table.borrow_mut().lose(epoch, "the connection is lost") {
+        if !self.lanes.lose(epoch) {
             return;
         }
-        self.lanes.borrow_mut().clear();
         let dies = self.server.caches() && self.rng.borrow_mut().chance(1, 2);
         if dies {
             lives.set(false);
@@ -296,63 +246,43 @@ impl Loopback {
     }
 
     async fn connect_again(&self) {
-        if self.in_flight.get() > 0 || self.table.borrow().phase != Phase::Ending {
+        if self.in_flight.get() > 0 || !self.lanes.end() {
             return;
         }
-        self.table.borrow_mut().ended();
         let wait = Duration::from_millis(self.rng.borrow_mut().range(1, 20));
         self.rt.sleep(wait).await;
         self.connect();
     }
 }
 
-impl Engine for Loopback {
-    fn submit(&self, work: Work) -> Receiver<Done> {
-        let (sender, receiver) = oneshot();
-        self.server.note(&work);
-        let number = self.table.borrow_mut().submit(work, clock());
-        match number {
-            Ok(number) => {
-                self.waiting.borrow_mut().insert(number, sender);
-                self.pump();
-            }
-            Err(gone) => sender.send(Err(Fault::Lost(gone.into()))),
-        }
-        receiver
+/// The client; the server is told what the bytes of a write are, which the wire does not say.
+impl Disk for Loopback {
+    fn info(&self) -> DiskInfo {
+        DiskInfo { immediate: false, ..self.server.info() }
     }
 
-    fn reap(&self) {}
-
-    /// Its own tasks pass answers on.
-    fn busy(&self) -> bool {
-        false
+    fn read(&self, at: DiskOff, parts: Vec<ReadPart>) -> DiskFuture<Result<Vec<ReadPart>, DiskError>> {
+        self.client.read(at, parts)
     }
 
-    fn bell(&self) -> io::Result<OwnedFd> {
-        Err(io::ErrorKind::Unsupported.into())
+    fn write(&self, at: DiskOff, parts: Vec<WritePart>, fua: bool) -> DiskFuture<Result<(), DiskError>> {
+        self.server.note(at, &parts);
+        self.client.write(at, parts, fua)
+    }
+
+    fn flush(&self) -> DiskFuture<Result<(), DiskError>> {
+        self.client.flush()
     }
 
     fn hold(&self, lease: &Lease) {
-        self.table.borrow_mut().lease = Some(lease.clone());
-    }
-}
-
-struct Counter<'a> {
-    table: &'a RefCell<Table>,
-    epoch: u64,
-    lane: usize,
-}
-
-impl Desk for Counter<'_> {
-    fn asked(&self, number: u64) -> Result<Asked, Breach> {
-        self.table.borrow_mut().asked(self.epoch, self.lane, number)
+        self.client.hold(lease);
     }
 
-    fn give_back(&self, number: u64, at: u64, parts: Vec<ReadPart>) {
-        self.table.borrow_mut().give_back(number, at, parts);
+    fn discard(&self, at: DiskOff, len: u64) -> DiskFuture<Result<(), DiskError>> {
+        self.client.discard(at, len)
     }
 
-    fn answer(&self, number: u64, outcome: Result<Option<Work>, Fault>) -> Result<(), Breach> {
-        self.table.borrow_mut().answer(self.epoch, number, outcome, clock())
+    fn extents(&self, at: DiskOff, len: u64) -> DiskFuture<Result<Vec<Extent>, DiskError>> {
+        self.client.extents(at, len)
     }
 }
