@@ -14,7 +14,7 @@ schemes=("$@")
 ((${#schemes[@]})) || schemes=(softupdates)
 target=${CARGO_TARGET_DIR:-target}/dist
 [[ -n ${ORDO:-} ]] || cargo build --profile dist --quiet
-[[ -n ${EXAMPLES:-} ]] || cargo build --profile dist --quiet -p ordo-fuse --examples
+[[ -n ${EXAMPLES:-} ]] || cargo build --profile dist --quiet -p ordo-fuse -p ordo-model --examples
 ordo=$(realpath "${ORDO:-$target/ordo}") examples=$(realpath "${EXAMPLES:-$target/examples}")
 work=$(mktemp -d "${TMPDIR:-/var/tmp}/ordo-clients.XXXXXX")
 names=(ext4 bare "${schemes[@]}")

@@ -10,7 +10,7 @@ cd "$(dirname "$0")/.."
 runs=${1:-5} users=8 files=500
 target=${CARGO_TARGET_DIR:-target}/dist
 [[ -n ${ORDO:-} ]] || cargo build --profile dist --quiet
-[[ -n ${EXAMPLES:-} ]] || cargo build --profile dist --quiet -p ordo-fuse --examples
+[[ -n ${EXAMPLES:-} ]] || cargo build --profile dist --quiet -p ordo-fuse -p ordo-model --examples
 ordo=$(realpath "${ORDO:-$target/ordo}") bare=$(realpath "${EXAMPLES:-$target/examples}/bare")
 work=$(mktemp -d "${TMPDIR:-/var/tmp}/ordo-bench.XXXXXX")
 cleanup() {

@@ -7,7 +7,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 runs=${1:-5}
 cargo build --profile dist --quiet
-cargo build --profile dist --quiet -p ordo-fuse --example memfs
+cargo build --profile dist --quiet -p ordo-model --example memfs
 target=${CARGO_TARGET_DIR:-target}/dist
 ordo=$(realpath "$target/ordo") memfs=$(realpath "$target/examples/memfs")
 work=$(mktemp -d "${TMPDIR:-/var/tmp}/ordo-bench.XXXXXX")

@@ -5,7 +5,7 @@
 
 As root, with /dev/fuse. Each file system has an image of its own in DIR, so all are on the same disk: OrdoFS under softupdates,
 wafs (group commit, the default) and block-journal; ext4 and xfs on loop devices; fuse2fs and fuse-ufs, where they are installed;
-and, if it is built, bare: the server of `cargo build --profile dist -p ordo-fuse --examples` that keeps all in memory, the least that
+and, if it is built, bare: the server of `cargo build --profile dist -p ordo-model --examples` that keeps all in memory, the least that
 a server on this transport takes.
 Each program runs once on each of them before the first one runs again, in an empty directory, and ends with what makes it durable.
 What is not installed is left out, and said so. With --json: what `ordo report` draws.

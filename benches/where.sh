@@ -22,7 +22,7 @@ cpu=${CPU:-0}
 programs=${PROGRAMS:-unpack:1 unzip:1 pairs:1 pairs:2 pairs:8 stat:1 stat:8 think:1 think:2 overwrite:1 overwrite:8}
 target=${CARGO_TARGET_DIR:-target}/dist
 [[ -n ${ORDO:-} ]] || cargo build --profile dist --quiet
-[[ -n ${EXAMPLES:-} ]] || cargo build --profile dist --quiet -p ordo-fuse --examples
+[[ -n ${EXAMPLES:-} ]] || cargo build --profile dist --quiet -p ordo-fuse -p ordo-model --examples
 ordo=$(realpath "${ORDO:-$target/ordo}") examples=$(realpath "${EXAMPLES:-$target/examples}")
 work=$(mktemp -d "${TMPDIR:-/var/tmp}/ordo-where.XXXXXX")
 cleanup() {

@@ -444,9 +444,18 @@ fn checked(name: &[u8]) -> Step<Name<'_>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ordo_model::{MemFs, ready};
+    use crate::fresh::{Fresh, NewSize};
+    use ordofs::disk::RamDisk;
+    use ordofs::rt::Rt;
+    use ordofs::{Fs, MountOptions, Mounted};
 
-    async fn put(fs: &Rc<MemFs>, name: &str, kind: Kind, mode: u32) -> Held<MemFs> {
+    /// A small volume in memory.
+    fn in_ram(rt: &Rt) -> Mounted {
+        let (disk, size) = (Rc::new(RamDisk::new(16 << 20)), NewSize::of(16 << 20));
+        Fresh::on(rt, disk, None, size, &MountOptions::default()).unwrap().mounted
+    }
+
+    async fn put(fs: &Rc<Fs>, name: &str, kind: Kind, mode: u32) -> Held<Fs> {
         let name = Name::new(name.as_bytes()).unwrap();
         let who = Caller::default();
         let made = match kind {
@@ -457,7 +466,7 @@ mod tests {
     }
 
     /// Copies everything from one root to the other; returns what was left out, and how much was copied.
-    async fn copy_all(from: &Rc<MemFs>, to: &Rc<MemFs>, rules: Rules) -> (Vec<String>, Counts) {
+    async fn copy_all(from: &Rc<Fs>, to: &Rc<Fs>, rules: Rules) -> (Vec<String>, Counts) {
         let mut left = Vec::new();
         let mut complain = |path: &[u8], _: &str| left.push(String::from_utf8_lossy(path).into_owned());
         let mut copier = Copier::new(Caller::default(), rules, &mut complain);
@@ -480,25 +489,28 @@ mod tests {
 
     #[test]
     fn the_host_gets_no_devices_no_set_user_id_and_no_trusted_attributes_unasked() {
-        ready(async {
-            let (from, to) = (Rc::new(MemFs::timeless()), Rc::new(MemFs::timeless()));
-            drop(put(&from, "device", Kind::BlockDevice, 0o600).await);
-            let program = put(&from, "program", Kind::Regular, 0o6755).await;
+        let rt = Rt::virtual_time(1);
+        let (from, to) = (in_ram(&rt), in_ram(&rt));
+        let (from, to) = (from.fs(), to.fs());
+        rt.block_on(async {
+            drop(put(from, "device", Kind::BlockDevice, 0o600).await);
+            let program = put(from, "program", Kind::Regular, 0o6755).await;
             for name in ["user.a", "trusted.b"] {
                 let who = Caller::default();
                 let set = from.setxattr(&who, program.node(), name.as_bytes(), b"1", XattrMode::Set);
                 set.await.unwrap();
             }
-            let (left, counts) = copy_all(&from, &to, ALL).await;
+            let (left, counts) = copy_all(from, to, ALL).await;
             assert_eq!((left, counts.files, counts.skipped), (vec!["/device".to_owned()], 1, 1));
-            let copy = Held::root(&to).await.unwrap().lookup(b"program").await.unwrap();
+            let copy = Held::root(to).await.unwrap().lookup(b"program").await.unwrap();
             assert_eq!(copy.attr().mode.bits(), 0o755);
             assert_eq!(to.listxattr(copy.node()).await.unwrap(), [b"user.a"]);
 
-            let to = Rc::new(MemFs::timeless());
-            let (left, _) = copy_all(&from, &to, Rules { devices: true, setuid: true, ..ALL }).await;
+            let other = in_ram(&rt);
+            let to = other.fs();
+            let (left, _) = copy_all(from, to, Rules { devices: true, setuid: true, ..ALL }).await;
             assert!(left.is_empty());
-            let root = Held::root(&to).await.unwrap();
+            let root = Held::root(to).await.unwrap();
             assert_eq!(root.lookup(b"program").await.unwrap().attr().mode.bits(), 0o6755);
             assert_eq!(root.lookup(b"device").await.unwrap().attr().rdev, 0x103);
         });
@@ -506,15 +518,17 @@ mod tests {
 
     #[test]
     fn holes_are_neither_read_nor_written_and_the_end_is_kept() {
-        ready(async {
-            let (from, to) = (Rc::new(MemFs::timeless()), Rc::new(MemFs::timeless()));
-            let file = put(&from, "sparse", Kind::Regular, 0o644).await;
+        let rt = Rt::virtual_time(1);
+        let (from, to) = (in_ram(&rt), in_ram(&rt));
+        let (from, to) = (from.fs(), to.fs());
+        rt.block_on(async {
+            let file = put(from, "sparse", Kind::Regular, 0o644).await;
             from.write(&Caller::default(), file.node(), 5 << 20, b"data").await.unwrap();
             let longer = SetAttr { size: Some(9 << 20), ..SetAttr::default() };
             from.setattr(file.node(), &longer).await.unwrap();
-            let (left, counts) = copy_all(&from, &to, ALL).await;
+            let (left, counts) = copy_all(from, to, ALL).await;
             assert!(left.is_empty() && counts.bytes < 1 << 20, "{counts:?}");
-            let copy = Held::root(&to).await.unwrap().lookup(b"sparse").await.unwrap();
+            let copy = Held::root(to).await.unwrap().lookup(b"sparse").await.unwrap();
             assert_eq!(copy.attr().size, 9 << 20);
             assert_eq!(to.read(copy.node(), 5 << 20, 4).await.unwrap().concat(), b"data");
         });
@@ -522,33 +536,45 @@ mod tests {
 
     #[test]
     fn names_of_one_file_stay_names_of_one_file_and_nothing_stays_held() {
-        let (from, to) = (Rc::new(MemFs::timeless()), Rc::new(MemFs::timeless()));
-        ready(async {
-            let file = put(&from, "a", Kind::Regular, 0o644).await;
-            let root = Held::root(&from).await.unwrap();
-            drop(Held::new(&from, from.link(file.node(), root.node(), Name::new(b"b").unwrap()).await.unwrap()));
+        let rt = Rt::virtual_time(1);
+        let (from, to) = (in_ram(&rt), in_ram(&rt));
+        let (from, to) = (from.fs(), to.fs());
+        rt.block_on(async {
+            let free = async || [from.statfs().await.unwrap().free_inodes, to.statfs().await.unwrap().free_inodes];
+            let before = free().await;
+            let file = put(from, "a", Kind::Regular, 0o644).await;
+            let root = Held::root(from).await.unwrap();
+            drop(Held::new(from, from.link(file.node(), root.node(), Name::new(b"b").unwrap()).await.unwrap()));
             drop(file);
             let mut complain = |path: &[u8], why: &str| panic!("{path:?}: {why}");
             let mut copier = Copier::new(Caller::default(), ALL, &mut complain);
-            let (source, target) = (Held::root(&from).await.unwrap(), Held::root(&to).await.unwrap());
+            let (source, target) = (Held::root(from).await.unwrap(), Held::root(to).await.unwrap());
             copier.fill(source, b"", target).await.unwrap();
             assert!(copier.links.is_empty(), "the last name was met (C6)");
-            let root = Held::root(&to).await.unwrap();
+            let root = Held::root(to).await.unwrap();
             let (a, b) = (root.lookup(b"a").await.unwrap(), root.lookup(b"b").await.unwrap());
             assert_eq!((a.node(), a.attr().nlink), (b.node(), 2));
+            drop((a, b));
+            for (fs, name) in [from, to].into_iter().flat_map(|fs| [(fs, b"a"), (fs, b"b")]) {
+                fs.unlink(fs.root(), Name::new(name).unwrap()).await.unwrap();
+            }
+            from.syncfs().await.unwrap();
+            to.syncfs().await.unwrap();
+            assert_eq!(free().await, before, "who holds a file that has no name keeps its inode");
         });
-        assert_eq!((from.lookups(), to.lookups()), (0, 0));
     }
 
     #[test]
     fn an_interruption_leaves_whole_files_and_directories_with_their_modes() {
-        ready(async {
-            let (from, to) = (Rc::new(MemFs::timeless()), Rc::new(MemFs::timeless()));
-            let dir = put(&from, "dir", Kind::Directory, 0o555).await;
+        let rt = Rt::virtual_time(1);
+        let (from, to) = (in_ram(&rt), in_ram(&rt));
+        let (from, to) = (from.fs(), to.fs());
+        rt.block_on(async {
+            let dir = put(from, "dir", Kind::Directory, 0o555).await;
             for (name, len) in [("a", 10), ("b", 3 * PIECE as usize), ("c", 10)] {
                 let name = Name::new(name.as_bytes()).unwrap();
                 let file = from.mknod(&Caller::default(), dir.node(), name, Kind::Regular, Mode::new(0o644), 0).await;
-                let file = Held::new(&from, file.unwrap());
+                let file = Held::new(from, file.unwrap());
                 from.write(&Caller::default(), file.node(), 0, &vec![7; len]).await.unwrap();
             }
             let mut complain = |path: &[u8], why: &str| panic!("{path:?}: {why}");
@@ -559,11 +585,11 @@ mod tests {
                 calls.set(calls.get() + 1);
                 if calls.get() < 4 { Ok(()) } else { Err(Interrupted::by(2)) }
             });
-            let (source, target) = (Held::root(&from).await.unwrap(), Held::root(&to).await.unwrap());
+            let (source, target) = (Held::root(from).await.unwrap(), Held::root(to).await.unwrap());
             let error = copier.fill(source, b"", target).await.unwrap_err();
             assert!(error.is::<Interrupted>(), "{error}");
             assert_eq!(copier.counts.files, 2, "the directory and one file");
-            let copy = Held::root(&to).await.unwrap().lookup(b"dir").await.unwrap();
+            let copy = Held::root(to).await.unwrap().lookup(b"dir").await.unwrap();
             assert_eq!((copy.attr().mode.bits(), copy.names().await.0), (0o555, vec![b"a".to_vec()]));
         });
     }

@@ -1,8 +1,9 @@
-//! New volumes that are worked on at once, with the requests to their disks counted: for the tour and for benchmarks.
+//! New volumes that are worked on at once, with the requests to their disks counted: for the tour, and for the
+//! benchmarks of `ordo-lab`, which bring the disks.
 
 use crate::image;
 use anyhow::Context;
-use ordofs::disk::{Counted, Disk, FileDisk, FileOptions, RamDisk, Requests};
+use ordofs::disk::{Counted, Disk, FileDisk, FileOptions, Requests};
 use ordofs::rt::Rt;
 use ordofs::{
     DEFAULT_SCHEME, LFS_SCHEME, Located, LogKind, MountOptions, Mounted, NewLfs, NewVolume, Tuning, locate_on, schemes,
@@ -11,32 +12,10 @@ use std::cell::Cell;
 use std::path::Path;
 use std::rc::Rc;
 
-/// Size of a log on a disk of its own: what `ordo tune -o log=on` gives the largest volumes.
-const LOG: u64 = 128 << 20;
-
 /// The kind of log that the scheme of these options keeps.
 pub fn wants_log(options: &MountOptions) -> Option<LogKind> {
     schemes::by_name(options.scheme.as_deref().unwrap_or(DEFAULT_SCHEME)).and_then(schemes::Known::wants_log)
 }
-
-/// A volume for a scheme could not be made or mounted on a disk that is there: nothing was run.
-#[derive(Debug)]
-pub struct NotHere(String);
-
-impl NotHere {
-    /// For this reason.
-    pub fn because(why: &anyhow::Error) -> NotHere {
-        NotHere(format!("{why:#}"))
-    }
-}
-
-impl std::fmt::Display for NotHere {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for NotHere {}
 
 /// The size of a new volume.
 #[derive(Debug, Clone, Copy)]
@@ -68,47 +47,20 @@ pub struct Fresh {
 }
 
 impl Fresh {
-    /// A volume in memory, and optionally a separate log.
-    pub fn in_ram(rt: &Rt, size: NewSize, options: &MountOptions, own_log: bool) -> anyhow::Result<Fresh> {
-        let log = own_log.then(|| -> Rc<dyn Disk> { Rc::new(RamDisk::new(LOG)) });
-        Fresh::on(rt, Rc::new(RamDisk::new(size.bytes)), log, size, options)
-    }
-
     /// A volume in the new file `path`.
+    ///
+    /// # Errors
+    /// When the file cannot be made; those of [`Fresh::on`].
     pub fn in_file(rt: &Rt, path: &Path, size: NewSize, options: &MountOptions) -> anyhow::Result<Fresh> {
-        Fresh::in_files(rt, path, None, size, options)
+        Fresh::on(rt, new_file(rt, path, size.bytes)?, None, size, options)
     }
 
-    /// The same, with an optional log in the new file `log`.
-    pub fn in_files(
-        rt: &Rt,
-        path: &Path,
-        log: Option<&Path>,
-        size: NewSize,
-        options: &MountOptions,
-    ) -> anyhow::Result<Fresh> {
-        let log = log.map(|log| new_file(rt, log, LOG)).transpose()?;
-        Fresh::on(rt, new_file(rt, path, size.bytes)?, log, size, options)
-    }
-
-    /// A volume over all that is in `place`: a device, a file, an export. It has at most `size` bytes.
-    pub fn over(rt: &Rt, place: &Path, size: NewSize, options: &MountOptions) -> anyhow::Result<Fresh> {
-        let disk = ordofs::disk::open(rt, place, &FileOptions::default())?;
-        let size = NewSize { bytes: size.bytes.min(disk.info().size), ..size };
-        Fresh::on(rt, disk, None, size, options)
-    }
-
-    fn on(
-        rt: &Rt,
-        disk: Rc<dyn Disk>,
-        log: Option<Rc<dyn Disk>>,
-        size: NewSize,
-        options: &MountOptions,
-    ) -> anyhow::Result<Fresh> {
-        Fresh::made(rt, disk, log, size, options).map_err(|why| NotHere::because(&why).into())
-    }
-
-    fn made(
+    /// A volume for the scheme of these options over all that is on `disk`, and its log on a second disk if one is
+    /// given.
+    ///
+    /// # Errors
+    /// When the disks do not suit the scheme, and those of the disks.
+    pub fn on(
         rt: &Rt,
         disk: Rc<dyn Disk>,
         log: Option<Rc<dyn Disk>>,
@@ -144,7 +96,10 @@ impl Fresh {
 }
 
 /// A disk of `size` bytes in the new file `path`.
-fn new_file(rt: &Rt, path: &Path, size: u64) -> anyhow::Result<Rc<dyn Disk>> {
+///
+/// # Errors
+/// When it is there already, or cannot be made.
+pub fn new_file(rt: &Rt, path: &Path, size: u64) -> anyhow::Result<Rc<dyn Disk>> {
     let file = std::fs::File::create_new(path).with_context(|| format!("cannot make {}", path.display()))?;
     file.set_len(size).with_context(|| path.display().to_string())?;
     Ok(Rc::new(FileDisk::open(rt, path, &FileOptions::default())?))

@@ -46,22 +46,28 @@ async fn weight<S: FileSystem>(top: &Held<S>) -> Result<u64, Interrupted> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ordo_model::{MemFs, ready};
+    use crate::fresh::{Fresh, NewSize};
     use ordo_vfs::{Caller, Mode, Name};
+    use ordofs::MountOptions;
+    use ordofs::disk::RamDisk;
+    use ordofs::rt::Rt;
     use std::rc::Rc;
 
     #[test]
     fn everything_below_is_weighed_once() {
-        let fs = Rc::new(MemFs::timeless());
+        let rt = Rt::virtual_time(1);
+        let (disk, size) = (Rc::new(RamDisk::new(16 << 20)), NewSize::of(16 << 20));
+        let mounted = Fresh::on(&rt, disk, None, size, &MountOptions::default()).unwrap().mounted;
+        let fs = mounted.fs();
         let who = Caller { privileged: true, ..Caller::default() };
         let name = |text: &'static str| Name::new(text.as_bytes()).unwrap();
-        ready(async {
+        rt.block_on(async {
             let dir = fs.mkdir(&who, fs.root(), name("d"), Mode::new(0o755)).await.unwrap();
             for (above, text, len) in [(fs.root(), "a", 5000), (dir.node, "b", 300), (dir.node, "c", 0)] {
                 let file = fs.mknod(&who, above, name(text), Kind::Regular, Mode::new(0o644), 0).await.unwrap();
                 fs.write(&who, file.node, 0, &vec![7; len]).await.unwrap();
             }
-            assert_eq!(weight(&Held::root(&fs).await.unwrap()).await.unwrap(), 5300);
+            assert_eq!(weight(&Held::root(fs).await.unwrap()).await.unwrap(), 5300);
         });
     }
 }

@@ -21,7 +21,7 @@ const WIDTH: usize = 120;
 /// production, comments included; it may only go down.
 const PAPERS: (&str, usize) = ("crates/engine/schemes/src/softupdates/", 1500);
 /// A crate imports from its own folder or from an earlier one: those of `crates/`, the product, and then the
-/// laboratory.
+/// laboratory, which no test of the product imports either.
 const FOLDERS: [&str; 7] = ["base", "logs", "engine", "check", "face", "cli", "lab"];
 
 /// The crates that still have circles of files. The list may only become shorter.
@@ -40,7 +40,7 @@ fn read(root: &Path, folder: &str, files: &mut Vec<File>) {
     for entry in fs::read_dir(root.join(folder)).unwrap().map(Result::unwrap) {
         let path = format!("{folder}{}", entry.file_name().to_str().unwrap());
         if entry.file_type().unwrap().is_dir() {
-            if !folder.is_empty() || ["crates", "lab", "docs", "examples"].contains(&&*path) {
+            if !folder.is_empty() || ["crates", "lab", "docs", "examples", "tests"].contains(&&*path) {
                 read(root, &format!("{path}/"), files);
             }
         } else if [".rs", ".md", "Cargo.toml"].iter().any(|end| path.ends_with(end)) {
@@ -144,7 +144,8 @@ fn check(wrong: &[String]) {
 }
 
 #[test]
-fn production_code_imports_from_lower_floors_and_earlier_folders() {
+fn crates_import_from_lower_floors_and_earlier_folders_and_no_test_of_the_product_from_the_laboratory() {
+    const LAB: Option<usize> = Some(FOLDERS.len() - 1);
     let (files, mut wrong) = (tree(), Vec::new());
     let floors = floors(&files);
     let mut folders = BTreeMap::new();
@@ -166,7 +167,13 @@ fn production_code_imports_from_lower_floors_and_earlier_folders() {
             let to = key.strip_prefix("ordo-").unwrap_or(key);
             let Some((other, _)) = folders.get(to) else { continue };
             let place = format!("{}:{}: `{name}` imports `{to}`", file.path, at + 1);
-            if !section.ends_with("dependencies]") || section.contains("dev-") {
+            if !section.ends_with("dependencies]") {
+                continue;
+            }
+            if section.contains("dev-") {
+                if other == &LAB && folder != &LAB {
+                    wrong.push(format!("{place} of the laboratory for its tests: move these to tests/engine"));
+                }
                 continue;
             }
             if floors.get(to) <= floors.get(name) {

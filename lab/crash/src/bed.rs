@@ -5,8 +5,9 @@ use crate::mount::mount;
 use crate::order::Order;
 use crate::subject::Subject;
 use crate::{Error, volume};
-use ordo_disk::{RamDisk, Recorder};
+use ordo_disk::RamDisk;
 use ordo_rt::Rt;
+use ordo_simdisk::Recorder;
 use ordofs::Mounted;
 
 /// The machine of a run, before the mount.

@@ -11,8 +11,9 @@
 use crate::arrivals::DiskStream;
 use crate::device::Device;
 use crate::shape::Shape;
-use ordo_disk::{Disk, LogHome, LogStream, NbdDisk, NbdFlaw, NbdLoopback, NbdLosses, RamDisk, Recorder, Slice};
+use ordo_disk::{Disk, LogHome, LogStream, RamDisk, Slice};
 use ordo_rt::Rt;
+use ordo_simdisk::{NbdFlaw, NbdLoopback, NbdLosses, Recorder};
 use std::cell::Cell;
 use std::ops::Add;
 use std::rc::Rc;
@@ -146,16 +147,16 @@ impl Disks {
     pub(crate) fn behind_nbd(self, rt: &Rt, seed: u64, flaw: Option<NbdFlaw>) -> (Disks, Lost) {
         let server = |disk, seed| {
             let options = NbdLoopback { seed, kept: KEPT, connections: 2, server_caches: seed.is_multiple_of(2), flaw };
-            NbdDisk::loopback(rt, disk, options)
+            options.over(rt, disk)
         };
         let (volume, lost) = server(self.volume, seed);
         let mut losses = vec![lost];
-        let log = self.log.map(|log| -> Rc<dyn Disk> {
+        let log = self.log.map(|log| {
             let (log, lost) = server(log, seed ^ OTHER_LUCK);
             losses.push(lost);
-            Rc::new(log)
+            log
         });
-        (Disks { volume: Rc::new(volume), log, stream: self.stream }, Lost(losses))
+        (Disks { volume, log, stream: self.stream }, Lost(losses))
     }
 
     /// The same disks, with one of them replaced.

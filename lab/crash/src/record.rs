@@ -13,9 +13,10 @@ use crate::mount::{cleaned_by, mount};
 use crate::plan::Plan;
 use crate::tree::{FileId, Tree};
 use crate::{Error, steer, volume};
-use ordo_disk::{DiskOp, Event, Image, Kind, NbdLosses, RamDisk, Recorder, SECTOR};
+use ordo_disk::{DiskOp, Image, Kind, RamDisk, SECTOR};
 use ordo_model::MemFs;
 use ordo_rt::{Rng, Rt, Time};
+use ordo_simdisk::{Event, NbdLosses, RecordedPart, Recorder};
 use ordo_vfs::{Caller, FileSystem, NodeId, Refusal};
 use ordo_workload::random::{Op, Outcome, Player, compare_trees};
 use ordofs::{LayoutName, Mounted};
@@ -467,7 +468,7 @@ impl Recording {
         self.split.side(self.writes[write].at)
     }
 
-    fn add_write(&mut self, at: u64, parts: Vec<ordo_disk::RecordedPart>) {
+    fn add_write(&mut self, at: u64, parts: Vec<RecordedPart>) {
         let (mut place, mut adds, mut kept, mut images) = (at, Vec::new(), Vec::new(), Vec::new());
         for part in parts {
             kept.push(Part { kind: part.tag.kind, call: self.call_of(part.tag.cause), len: part.len });

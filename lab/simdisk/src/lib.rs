@@ -1,6 +1,9 @@
-//! A modelled drive as a disk: contents in memory, time from [`ordo_drive::Drive`], awaited on the executor's clock.
+//! The laboratory's disks: one that takes a drive's time ([`SimDisk`]), one that fails by a plan ([`Faulty`]), one that
+//! records what it is asked for ([`Recorder`]), one behind connections that are lost ([`NbdLoopback`]), and a stream
+//! whose servers lose messages ([`RamStream`]).
 //!
-//! In virtual time a bench on a drive of 1993 takes as long as its computing, and gives the same result each time.
+//! [`SimDisk`] has its contents in memory, and its time from [`ordo_drive::Drive`], awaited on the executor's clock. In
+//! virtual time a bench on a drive of 1993 takes as long as its computing, and gives the same result each time.
 //!
 //! D1. A drive without tags has one request at a time, and the host decides which is next ([`ordo_disk::Scheduler`];
 //!     Ganger and Patt 1994, section 2, switched command queueing off). A drive with tags holds as many as were agreed
@@ -19,9 +22,18 @@
 //!     nearly a turn between two of them (Seltzer and others 1995, section 3.1), which one large command would hide.
 #![forbid(unsafe_code)]
 
+mod faulty;
+mod loopback;
+mod recorder;
+mod stream;
 mod tags;
 #[cfg(test)]
 mod tests;
+
+pub use faulty::{Effect, Fault, FaultPlan, Faulty, Injected};
+pub use loopback::{NbdFlaw, NbdLoopback, NbdLosses};
+pub use recorder::{Event, RecordedPart, Recorder};
+pub use stream::{RamStream, StreamFault};
 
 use std::cell::RefCell;
 use std::rc::Rc;

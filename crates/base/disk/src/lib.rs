@@ -1,9 +1,8 @@
 //! Disks, and the queue that turns *completed* writes into *durable* ones.
 //!
-//! A [`Disk`] reads, writes and flushes: a file or block device, RAM, a part of another disk, a
-//! recorder or a fault injector around another disk. A [`Queue`] stands on one disk, and all other crates use the
-//! queue: it orders and merges requests, keeps overlapping ones in the order in which they were issued, and reports
-//! when a write is durable.
+//! A [`Disk`] reads, writes and flushes: a file or block device, an export of a server, RAM, a part of another disk, or
+//! one over another. A [`Queue`] stands on one disk, and all other crates use the queue: it orders and merges requests,
+//! keeps overlapping ones in the order in which they were issued, and reports when a write is durable.
 //!
 //! The numbered invariants of durability are in the queue's own page: [`queue`].
 // Not `forbid`: `engine/uring.rs` shares memory with the kernel. No other file may be unsafe.
@@ -15,7 +14,6 @@ mod counted;
 mod device;
 mod engine;
 mod error;
-mod faulty;
 pub mod fence;
 mod file;
 mod messages;
@@ -24,7 +22,6 @@ mod overlay;
 pub mod queue;
 mod ram;
 mod range;
-mod recorder;
 mod slice;
 #[cfg(test)]
 mod tests;
@@ -35,20 +32,15 @@ pub use copies::{Homeward, KeepsCopies, Stored};
 pub use counted::{Counted, Requests};
 pub use device::{Disk, DiskFuture, DiskInfo, Extent, Kind, ReadPart, Tag, WritePart, read_len, write_len};
 pub use error::{Cause, DiskError, DiskOp, Lost, OpenError};
-pub use faulty::{Effect, Fault, FaultPlan, Faulty, Injected};
 pub use file::{EngineChoice, Existing, FileDisk, FileOptions, is_blank, new_file};
 pub use messages::{
-    Answered, LogHome, LogStream, Messages, OverlayStream, RamStream, StreamError, StreamEvent, StreamFault,
-    StreamLimits, StreamState,
+    Answered, LogHome, LogStream, Messages, OverlayStream, StreamError, StreamEvent, StreamLimits, StreamState,
 };
-pub use nbd::{
-    NbdDisk, NbdError, NbdFlaw, NbdGone, NbdListener, NbdLoopback, NbdLosses, NbdNotice, NbdOptions, proto as nbd_proto,
-};
+pub use nbd::{NbdDisk, NbdError, NbdGone, NbdLanes, NbdListener, NbdNotice, NbdOptions, NbdWay, proto as nbd_proto};
 pub use overlay::Overlay;
 pub use queue::{Flag, Meaning, Order, Queue, QueueOptions, Scheduler, Stats, Written, all_durable};
 pub use ram::{Frozen, RamDisk};
 pub use range::{ByteRange, DiskOff};
-pub use recorder::{Event, RecordedPart, Recorder};
 pub use slice::Slice;
 pub use withheld::Withheld;
 

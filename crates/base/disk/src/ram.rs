@@ -1,4 +1,4 @@
-//! A disk in memory: for tests, for the crash explorer, and under the drive model.
+//! A disk in memory: under an overlay; for tests, the crash explorer and the drive model.
 //!
 //! It is sparse (a chunk is allocated when something other than zeros is written to it, and freed when it is all zeros
 //! again). Its snapshots share chunks until one side writes. It can have a volatile cache: then it records what was not

@@ -88,7 +88,8 @@ impl Disk for Slice {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Block, Fault, FaultPlan, Faulty, Kind, RamDisk};
+    use crate::tests::Unread;
+    use crate::{Block, Kind, RamDisk};
     use ordo_rt::Rt;
 
     #[test]
@@ -111,8 +112,7 @@ mod tests {
     #[test]
     fn an_error_tells_the_address_within_the_part() {
         let rt = Rt::virtual_time(0);
-        let plan = FaultPlan::new(0).with(Fault::error(DiskOp::Read, 1));
-        let whole = Faulty::new(Rc::new(RamDisk::new(8192)), plan);
+        let whole = Unread::new(&RamDisk::new(8192), 1..=1);
         let part = Slice::new(Rc::new(whole), 1024, 2048).unwrap();
         let blocks = vec![ReadPart { block: Block::zeroed(512), tag: Kind::Other.into() }];
         assert_eq!(rt.block_on(part.read(DiskOff(512), blocks)).unwrap_err().at, DiskOff(512));

@@ -25,7 +25,6 @@ mod one_writer;
 mod quota;
 mod replaced;
 mod rescued;
-mod resized;
 #[cfg(feature = "nfs")]
 mod serve_nfs;
 mod served_nbd;

@@ -45,7 +45,7 @@ pub use async_::NoOrder;
 pub use chains::{Chains, Freeing};
 pub use conventional::Conventional;
 pub use flags::Flagged;
-pub use list::{ALL, Known, NoRule, by_name, to_use};
+pub use list::{ALL, AT_ONCE, DEFAULT, IN_NO_ORDER, JOURNALED, Known, NoRule, by_name, to_use};
 pub use rules::{RuleNames, Rules};
 pub use settings::{AllocInit, Checkpoint, DataMode, LogMode, Settings};
 pub use softupdates::SoftUpdates;

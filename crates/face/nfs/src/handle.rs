@@ -2,7 +2,6 @@
 
 use nfs3_types::nfs3::{nfs_fh3, nfsstat3};
 use nfs3_types::xdr_codec::Opaque;
-use ordo_vfs::Attr;
 use sha2::{Digest, Sha256};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -64,12 +63,12 @@ pub(crate) struct FileNumber {
 }
 
 /// The handle of a file of `volume`.
-pub(crate) fn handle(key: &Key, volume: u64, attr: &Attr) -> nfs_fh3 {
+pub(crate) fn handle(key: &Key, volume: u64, file: FileNumber) -> nfs_fh3 {
     let mut bytes = Vec::with_capacity(SAYS + SEAL);
     bytes.extend(MARK);
     bytes.extend(volume.to_be_bytes());
-    bytes.extend(attr.ino.to_be_bytes());
-    bytes.extend(attr.generation.to_be_bytes());
+    bytes.extend(file.ino.to_be_bytes());
+    bytes.extend(file.generation.to_be_bytes());
     bytes.extend(key.seal(&bytes));
     nfs_fh3 { data: Opaque::owned(bytes) }
 }
@@ -95,22 +94,17 @@ pub(crate) fn file(key: &Key, volume: u64, handle: &[u8]) -> Result<FileNumber, 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ordo_model::MemFs;
-    use ordo_rt::Rt;
-    use ordo_vfs::FileSystem;
 
     #[test]
     fn a_handle_names_its_file_and_is_good_for_its_volume_and_key_only() {
-        let fs = MemFs::timeless();
-        let attr = Rt::virtual_time(1).block_on(fs.getattr(fs.root())).unwrap();
         let key = Key::new([7; Key::LEN]);
-        let made = handle(&key, 77, &attr);
-        let number = FileNumber { ino: attr.ino, generation: attr.generation };
+        let number = FileNumber { ino: 2, generation: 9 };
+        let made = handle(&key, 77, number);
         assert_eq!(file(&key, 77, &made.data), Ok(number));
         assert_eq!(file(&key, 78, &made.data), Err(nfsstat3::NFS3ERR_STALE));
         assert_eq!(file(&Key::new([8; Key::LEN]), 77, &made.data), Err(nfsstat3::NFS3ERR_STALE));
         let (here, there) = (key.of_place(b"/here"), key.of_place(b"/there"));
-        let made_there = handle(&there, 77, &attr).data;
+        let made_there = handle(&there, 77, number).data;
         assert_eq!(file(&key.of_place(b"/there"), 77, &made_there), Ok(number));
         for other in [&here, &key] {
             assert_eq!(file(other, 77, &made_there), Err(nfsstat3::NFS3ERR_STALE), "a twin at another place");

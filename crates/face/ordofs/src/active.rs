@@ -5,6 +5,7 @@ use crate::{MountOptions, Notice, OpenError};
 use ordo_active::{Active, Scrubbed};
 use ordo_buf::{LogKind, Scheme};
 use ordo_disk::{Disk, DiskError};
+use ordo_ondisk::superblock::Keeper;
 use ordo_ondisk::{Dialect, Ino, Superblock};
 use ordo_rt::Rt;
 use std::rc::Rc;
@@ -164,7 +165,7 @@ pub fn scrub(rt: &Rt, located: &Located) -> Result<Scrubbed, OpenError> {
         let options = ordo_active::Options::default();
         let found =
             ordo_recover::active_disk(rt, located.disk.clone(), sb, options).await.map_err(OpenError::active)?;
-        let (_, active) = found.ok_or(OpenError::NoActive("active"))?;
+        let (_, active) = found.ok_or(OpenError::NoActive(Keeper::ACTIVE))?;
         let done = active.scrub().await?;
         made_durable(&active).await?;
         Ok(done)

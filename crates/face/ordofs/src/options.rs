@@ -74,7 +74,7 @@ impl Default for MountOptions {
 }
 
 /// The scheme of a new volume if none was chosen.
-pub const DEFAULT_SCHEME: &str = "softupdates";
+pub const DEFAULT_SCHEME: &str = ordo_schemes::DEFAULT;
 
 /// The name by which `scheme=` calls the order of a log-structured volume.
 pub const LFS_SCHEME: &str = "lfs";
@@ -83,5 +83,5 @@ pub const LFS_SCHEME: &str = "lfs";
 /// if it has snapshots.
 pub fn default_scheme(superblock: &Superblock) -> &'static str {
     let on = superblock.features();
-    if on.suj && on.snapshots == 0 { "suj" } else { DEFAULT_SCHEME }
+    if on.suj && on.snapshots == 0 { ordo_schemes::JOURNALED } else { DEFAULT_SCHEME }
 }

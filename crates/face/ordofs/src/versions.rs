@@ -9,6 +9,7 @@ use crate::located::Located;
 use crate::{ActiveState, OpenError};
 use ordo_active::{Active, Past};
 use ordo_disk::{Block, Disk, DiskError, ReadPart, Tag};
+use ordo_ondisk::superblock::Keeper;
 use ordo_ondisk::{Ino, Superblock};
 use ordo_recover::FileShape;
 use ordo_rt::Rt;
@@ -41,7 +42,7 @@ pub fn versions_of(rt: &Rt, located: &Located, ino: Ino) -> Result<Versions, Ope
         return Err(ordo_ffs::MountError::Dirty.into());
     }
     let found: Option<(ActiveState, Active)> = active_at_rest(rt, located)?;
-    let (_, active) = found.ok_or(OpenError::NoActive("active"))?;
+    let (_, active) = found.ok_or(OpenError::NoActive(Keeper::ACTIVE))?;
     rt.block_on(async {
         let shape = async |disk: Rc<dyn Disk>| ordo_recover::shape_of_file(rt, disk, sb, ino).await;
         let now = shape(Rc::new(active.clone())).await.map_err(OpenError::active)?;

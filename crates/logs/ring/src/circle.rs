@@ -120,9 +120,41 @@ impl Circle {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ordo_disk::{DiskOp, Effect, Fault, FaultPlan, Faulty, Queue, QueueOptions, RamDisk};
+    use ordo_disk::{
+        Cause, Disk, DiskFuture, DiskInfo, DiskOp, Queue, QueueOptions, RamDisk, ReadPart, WritePart, read_len,
+    };
     use ordo_rt::Rt;
+    use std::cell::Cell;
     use std::rc::Rc;
+
+    /// A disk of which the next reads fail.
+    struct Failing {
+        ram: RamDisk,
+        left: Cell<u32>,
+        cause: Cause,
+    }
+
+    impl Disk for Failing {
+        fn info(&self) -> DiskInfo {
+            self.ram.info()
+        }
+
+        fn read(&self, at: DiskOff, parts: Vec<ReadPart>) -> DiskFuture<Result<Vec<ReadPart>, DiskError>> {
+            if self.left.get() == 0 {
+                return self.ram.read(at, parts);
+            }
+            self.left.set(self.left.get() - 1);
+            DiskFuture::now(Err(DiskError::new(DiskOp::Read, at, read_len(&parts), self.cause.clone())))
+        }
+
+        fn write(&self, at: DiskOff, parts: Vec<WritePart>, fua: bool) -> DiskFuture<Result<(), DiskError>> {
+            self.ram.write(at, parts, fua)
+        }
+
+        fn flush(&self) -> DiskFuture<Result<(), DiskError>> {
+            self.ram.flush()
+        }
+    }
 
     #[test]
     fn the_line_goes_round_and_from_extent_to_extent() {
@@ -149,19 +181,18 @@ mod tests {
 
     #[test]
     fn what_the_disk_has_lost_is_zeros_and_any_other_failure_an_error() {
-        let read = |fault: Fault| {
+        let read = |times, cause| {
             let (rt, ram) = (Rt::virtual_time(0), RamDisk::new(1 << 16));
             ram.poke(8192, &[7; 2048]);
-            let plan = FaultPlan::new(0).with(fault);
-            let place = Place::whole(&rt, Rc::new(Faulty::new(Rc::new(ram), plan)));
+            let place = Place::whole(&rt, Rc::new(Failing { ram, left: Cell::new(times), cause }));
             let circle = Circle { place, first: 8192, size: 8192, unit: 2048 };
             let mut into = Vec::new();
             rt.block_on(circle.read(0..2048, &mut into)).map(|()| into)
         };
         // The request, and then its first sector.
-        let lost = read(Fault::error(DiskOp::Read, 1).times(2)).unwrap();
+        let lost = read(2, Cause::Io(5)).unwrap();
         assert_eq!((&lost[..512], &lost[512..]), (&[0; 512][..], &[7; 1536][..]));
-        let off = read(Fault::new(DiskOp::Read, 1, Effect::PowerCut)).unwrap_err();
+        let off = read(1, Cause::PowerCut).unwrap_err();
         assert!(!is_bad_sector(&off), "{off}");
     }
 

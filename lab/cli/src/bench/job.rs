@@ -4,10 +4,11 @@
 //!     and the total has all that the work has cost. What the preparation has left there is written before the work.
 
 use super::bed::{Bed, Scratch};
+use super::fresh::{self, NotHere};
 use super::machine::MachineOf;
 use crate::out::usage;
 use anyhow::Context;
-use ordo_cli::fresh::{Fresh, NewSize, NotHere, wants_log};
+use ordo_cli::fresh::{Fresh, NewSize, wants_log};
 use ordo_hostdir::HostDir;
 use ordo_papers::{Machine, Shape, Start, together};
 use ordo_vfs::FileSystem;
@@ -42,15 +43,15 @@ impl Job {
     pub(crate) fn run(&self, bed: &Bed, seed: u64) -> anyhow::Result<Vec<Row>> {
         let rt = Rt::real_time();
         let (scheme, phases) = match bed {
-            Bed::Ram => self.on_volume(&rt, Fresh::in_ram(&rt, self.size, &self.options, self.has_own_log())?)?,
+            Bed::Ram => self.on_volume(&rt, fresh::in_ram(&rt, self.size, &self.options, self.has_own_log())?)?,
             Bed::File(path) => {
                 let scratch = Scratch::new(path)?;
                 let log = self.has_own_log().then(|| Scratch::beside(path)).transpose()?;
                 let log = log.as_ref().map(|log| &*log.0);
-                self.on_volume(&rt, Fresh::in_files(&rt, &scratch.0, log, self.size, &self.options)?)?
+                self.on_volume(&rt, fresh::in_files(&rt, &scratch.0, log, self.size, &self.options)?)?
             }
             Bed::Erase(_) if self.has_own_log() => return Err(usage("log=separate: erase:PLACE has no second disk")),
-            Bed::Erase(place) => self.on_volume(&rt, Fresh::over(&rt, place, self.size, &self.options)?)?,
+            Bed::Erase(place) => self.on_volume(&rt, fresh::over(&rt, place, self.size, &self.options)?)?,
             Bed::Dir(path) => self.in_directory(&rt, path)?,
             Bed::Sim(drive) => self.on_model(drive, seed)?,
         };

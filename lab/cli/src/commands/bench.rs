@@ -1,6 +1,7 @@
 //! `ordo bench`
 
 use crate::bench::bed::Bed;
+use crate::bench::fresh::NotHere;
 use crate::bench::job::Job;
 use crate::bench::machine::MachineOf;
 use crate::bench::medians::{Median, medians};
@@ -12,7 +13,7 @@ use crate::scheme_set::SchemeSet;
 use crate::sweep::{self, Done, Kind, UnitThere, Whole, parameters};
 use crate::{size, text};
 use indicatif::ProgressBar;
-use ordo_cli::fresh::{NewSize, NotHere};
+use ordo_cli::fresh::NewSize;
 use ordo_papers::promised;
 use ordo_report::results::LeftOut;
 use ordo_workload::{Params, Row};

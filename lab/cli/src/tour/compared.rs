@@ -2,9 +2,10 @@
 
 use super::Amount;
 use crate::bench::bed::Bed;
+use crate::bench::fresh::NotHere;
 use crate::bench::job::Job;
 use crate::bench::machine::MachineOf;
-use ordo_cli::fresh::{NewSize, NotHere};
+use ordo_cli::fresh::NewSize;
 use ordo_report::results::LeftOut;
 use ordo_workload::{Params, Row};
 use ordofs::MountOptions;

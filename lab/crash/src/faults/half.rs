@@ -1,4 +1,5 @@
-//! A write that is stored by half and reported as done. [`ordo_disk::Faulty`] does not have it: its torn writes fail.
+//! A write that is stored by half and reported as done. [`ordo_simdisk::Faulty`] does not have it: its torn writes
+//! fail.
 
 use ordo_disk::{Block, Disk, DiskError, DiskFuture, DiskInfo, DiskOff, ReadPart, WritePart, write_len};
 use std::cell::Cell;

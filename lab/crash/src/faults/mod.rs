@@ -28,8 +28,9 @@ use crate::{Counters, Error, Id, Plan};
 use effect::label;
 use half::{Half, half_of};
 use judge::{Verdict, guarded};
-use ordo_disk::{Disk, DiskOff, DiskOp, Fault, FaultPlan, Faulty, Kind, SECTOR};
+use ordo_disk::{Disk, DiskOff, DiskOp, Kind, SECTOR};
 use ordo_rt::{Rng, Rt};
+use ordo_simdisk::{Fault, FaultPlan, Faulty};
 use stage::{Request, Stage};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -261,16 +262,16 @@ impl Stage<'_> {
             Effect::WriteEioEver => Fault::error(DiskOp::Write, n).for_ever(),
             Effect::FlushEio => Fault::error(DiskOp::Flush, n),
             Effect::FlushEioEver => Fault::error(DiskOp::Flush, n).for_ever(),
-            Effect::Short => Fault::new(DiskOp::Write, n, ordo_disk::Effect::Short(half)),
-            Effect::Torn => Fault::new(DiskOp::Write, n, ordo_disk::Effect::Torn),
-            Effect::Lost => Fault::new(DiskOp::Write, n, ordo_disk::Effect::Lost),
-            Effect::Misdirected => Fault::new(DiskOp::Write, n, ordo_disk::Effect::Misdirected(self.detour(nth))),
+            Effect::Short => Fault::new(DiskOp::Write, n, ordo_simdisk::Effect::Short(half)),
+            Effect::Torn => Fault::new(DiskOp::Write, n, ordo_simdisk::Effect::Torn),
+            Effect::Lost => Fault::new(DiskOp::Write, n, ordo_simdisk::Effect::Lost),
+            Effect::Misdirected => Fault::new(DiskOp::Write, n, ordo_simdisk::Effect::Misdirected(self.detour(nth))),
             Effect::Rot | Effect::ReadRot => {
                 let (byte, mask) = self.bit(effect, nth, request);
                 let touches =
                     |other: &&Request| other.op == request.op && (other.at..other.at + other.len()).contains(&byte);
                 let nth = 1 + upto().filter(touches).count() as u64;
-                Fault::new(request.op, nth, ordo_disk::Effect::BitRotAt(DiskOff(byte - split.base(side)), mask))
+                Fault::new(request.op, nth, ordo_simdisk::Effect::BitRotAt(DiskOff(byte - split.base(side)), mask))
             }
             Effect::Half | Effect::RestBit | Effect::RestSector => {
                 return Rc::new(Half { disk, nth: n, seen: Default::default() });

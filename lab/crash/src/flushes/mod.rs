@@ -17,8 +17,8 @@ pub use requests::{Cost, Requests};
 
 use crate::bed::Bed;
 use crate::{Error, Subject};
-use ordo_disk::Recorder;
 use ordo_rt::{Rt, together};
+use ordo_simdisk::Recorder;
 use ordo_vfs::Caller;
 use ordo_workload::random::{Op, Outcome, Player};
 use ordofs::{LayoutName, Mounted};

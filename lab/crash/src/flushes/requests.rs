@@ -3,7 +3,8 @@
 //! A write is the kinds of blocks in it, `!` behind it says that it was forced (FUA), `|` is a flush:
 //! `data, group | inodes | directory |`. Blocks that left in one write are joined by `+`.
 
-use ordo_disk::{DiskOp, Event, Kind};
+use ordo_disk::{DiskOp, Kind};
+use ordo_simdisk::Event;
 use serde::Serialize;
 use std::fmt;
 

@@ -8,8 +8,8 @@ use crate::plan::{Budget, Plan};
 use crate::record::record_through;
 use crate::report::Report;
 use crate::verdict::Memory;
-use ordo_disk::{NbdFlaw, NbdLosses};
 use ordo_rt::Rt;
+use ordo_simdisk::{NbdFlaw, NbdLosses};
 use ordo_workload::script;
 
 fn plan(scheme: &str, sets: &[(&str, &str)], script: &str, device: &str, seed: u64) -> Plan {

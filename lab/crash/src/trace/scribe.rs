@@ -3,12 +3,13 @@
 use super::segment;
 use super::{Event, What};
 use ordo_buf::{Key, Role};
-use ordo_disk::{DiskOff, DiskOp, RecordedPart, Recorder};
+use ordo_disk::{DiskOff, DiskOp};
 use ordo_ondisk::lfs::Geometry;
 use ordo_ondisk::{Ino, Lbn};
 use ordo_probe::{Piece, Traced};
 use ordo_rt::{Rt, Time};
 use ordo_schemes::InWords;
+use ordo_simdisk::{RecordedPart, Recorder};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -121,18 +122,18 @@ impl Scribe {
         }
         for event in self.recorder.take() {
             match &event {
-                ordo_disk::Event::Begin { request, .. } => drop(self.requests.borrow_mut().insert(*request)),
-                ordo_disk::Event::End { request, .. } => drop(self.requests.borrow_mut().remove(request)),
+                ordo_simdisk::Event::Begin { request, .. } => drop(self.requests.borrow_mut().insert(*request)),
+                ordo_simdisk::Event::End { request, .. } => drop(self.requests.borrow_mut().remove(request)),
             }
             match event {
-                ordo_disk::Event::Begin { request, op: DiskOp::Flush, time, .. } => {
+                ordo_simdisk::Event::Begin { request, op: DiskOp::Flush, time, .. } => {
                     self.flushes.borrow_mut().push(request);
                     self.put(time, What::Flush);
                 }
-                ordo_disk::Event::End { request, time, .. } if self.flushes.borrow().contains(&request) => {
+                ordo_simdisk::Event::End { request, time, .. } if self.flushes.borrow().contains(&request) => {
                     self.put(time, What::Flushed);
                 }
-                ordo_disk::Event::Begin { op: DiskOp::Write, at, parts, time, .. } => self.written(time, at, &parts),
+                ordo_simdisk::Event::Begin { op: DiskOp::Write, at, parts, time, .. } => self.written(time, at, &parts),
                 _ => {}
             }
         }

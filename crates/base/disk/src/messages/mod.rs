@@ -12,10 +12,8 @@
 
 mod home;
 mod overlay;
-mod ram;
 mod stream;
 
 pub use home::{LogHome, LogStream, StreamEvent};
 pub use overlay::OverlayStream;
-pub use ram::{RamStream, StreamFault};
 pub use stream::{Answered, Messages, StreamError, StreamLimits, StreamState};

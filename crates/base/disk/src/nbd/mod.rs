@@ -36,9 +36,9 @@ mod asked;
 mod clock;
 mod error;
 mod handshake;
+mod inside;
 mod kept;
 mod link;
-mod loopback;
 mod notice;
 mod plain;
 pub mod proto;
@@ -50,9 +50,8 @@ mod tls;
 mod url;
 mod wire;
 
-use std::cell::Cell;
 use std::path::Path;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use std::time::Duration;
 
 use ordo_rt::Rt;
@@ -64,9 +63,9 @@ use crate::fence::Lease;
 use crate::{Cause, Disk, DiskError, DiskFuture, DiskInfo, DiskOff, DiskOp, Extent, ReadPart, WritePart};
 pub use error::NbdError;
 use handshake::Export;
+use inside::Inside;
+pub use inside::{NbdLanes, NbdWay};
 use link::{Link, Manner, PATIENCE};
-use loopback::Loopback;
-pub use loopback::{NbdFlaw, NbdLoopback, NbdLosses};
 pub use notice::{NbdGone, NbdListener, NbdNotice};
 use proto::{FLAG_CAN_MULTI_CONN, FLAG_HAS_FLAGS, FLAG_SEND_FLUSH, FLAG_SEND_FUA, FLAG_SEND_WRITE_ZEROES};
 use table::Table;
@@ -144,15 +143,19 @@ impl NbdDisk {
         Ok(NbdDisk(Rc::new(Shared { info, export, driven })))
     }
 
-    /// The client with a server in the same process over `disk`, and with connections that are lost; what was lost is
-    /// counted in the second value.
-    pub fn loopback(rt: &Rt, disk: Rc<dyn Disk>, options: NbdLoopback) -> (NbdDisk, Rc<Cell<NbdLosses>>) {
-        let info = DiskInfo { immediate: false, ..disk.info() };
-        let flush = if info.volatile_cache { FLAG_SEND_FLUSH } else { 0 };
+    /// The client of a server in the same process, without threads and sockets: the laboratory loses its connections.
+    /// The export is as long as `disk` says, and has a flush if that one's cache is volatile.
+    pub fn inside(rt: &Rt, disk: &DiskInfo, options: &NbdOptions, way: Weak<dyn NbdWay>) -> (NbdDisk, NbdLanes) {
+        let flush = if disk.volatile_cache { FLAG_SEND_FLUSH } else { 0 };
         let flags = FLAG_HAS_FLAGS | flush | FLAG_SEND_FUA | FLAG_SEND_WRITE_ZEROES | FLAG_CAN_MULTI_CONN;
-        let export = Export::of_disk(info.size, flags, info.sector, info.max_transfer);
-        let (link, losses) = Loopback::new(rt, disk, &export, options);
-        (NbdDisk(Rc::new(Shared { info, export, driven: Driven::by_its_own(rt, link) })), losses)
+        let export = Export::of_disk(disk.size, flags, disk.sector, disk.max_transfer);
+        let volatile_cache = options.volatile_cache.unwrap_or(export.can_flush());
+        let info = DiskInfo { immediate: false, volatile_cache, ..disk.clone() };
+        let keeps = export.can_flush() && volatile_cache;
+        let table = Table::new(export.clone(), keeps, options.kept.unwrap_or(KEPT));
+        let link = Rc::new(Inside::new(way, export.clone(), table));
+        let driven = Driven::by_its_own(rt, link.clone());
+        (NbdDisk(Rc::new(Shared { info, export, driven })), NbdLanes(link))
     }
 
     /// True if `location` is an address of this kind and not a path.

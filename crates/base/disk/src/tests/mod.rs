@@ -1,6 +1,7 @@
-//! For tests: a slow disk.
+//! For tests: a slow disk, and one of which some reads fail.
 
 use std::cell::{Cell, RefCell};
+use std::ops::RangeInclusive;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -75,5 +76,40 @@ impl Disk for SlowDisk {
             ram.flush_oldest(flushed);
             Ok(())
         })
+    }
+}
+
+/// A RAM disk of which these reads fail, counted from 1.
+pub(crate) struct Unread {
+    ram: RamDisk,
+    failing: RangeInclusive<u32>,
+    reads: Cell<u32>,
+}
+
+impl Unread {
+    pub(crate) fn new(ram: &RamDisk, failing: RangeInclusive<u32>) -> Unread {
+        Unread { ram: ram.clone(), failing, reads: Cell::new(0) }
+    }
+}
+
+impl Disk for Unread {
+    fn info(&self) -> DiskInfo {
+        self.ram.info()
+    }
+
+    fn read(&self, at: DiskOff, parts: Vec<ReadPart>) -> DiskFuture<Result<Vec<ReadPart>, DiskError>> {
+        self.reads.set(self.reads.get() + 1);
+        if self.failing.contains(&self.reads.get()) {
+            return DiskFuture::now(Err(DiskError::new(DiskOp::Read, at, read_len(&parts), Cause::Io(5))));
+        }
+        self.ram.read(at, parts)
+    }
+
+    fn write(&self, at: DiskOff, parts: Vec<WritePart>, fua: bool) -> DiskFuture<Result<(), DiskError>> {
+        self.ram.write(at, parts, fua)
+    }
+
+    fn flush(&self) -> DiskFuture<Result<(), DiskError>> {
+        self.ram.flush()
     }
 }

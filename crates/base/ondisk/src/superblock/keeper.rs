@@ -45,7 +45,32 @@ pub struct Keeper {
     pub id: u64,
 }
 
+/// What a log consists of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogForm {
+    /// Records of changes.
+    Records,
+    /// Whole blocks.
+    Blocks,
+    /// Whole blocks, in the group journals of an active disk.
+    Active,
+}
+
 impl Keeper {
+    /// The name that says [`LogForm::Blocks`].
+    pub const OF_BLOCKS: &str = "block-journal";
+    /// The name that says [`LogForm::Active`].
+    pub const ACTIVE: &str = "active";
+
+    /// The form of its log. The record says it by the name of the scheme.
+    pub fn form(&self) -> LogForm {
+        match &*self.scheme {
+            Keeper::OF_BLOCKS => LogForm::Blocks,
+            Keeper::ACTIVE => LogForm::Active,
+            _ => LogForm::Records,
+        }
+    }
+
     /// The words for a superblock written at `time`.
     fn words(&self, time: i64) -> [u32; WORDS] {
         let mut name = [[0; 4]; NAME / 4];

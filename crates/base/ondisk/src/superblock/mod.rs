@@ -26,7 +26,7 @@ pub use features::{Features, Refused};
 pub use fields::SBLOCKSIZE;
 use fields::{SbFields, ck, flag};
 pub use fit::Unfit;
-pub use keeper::{Keeper, LogAt};
+pub use keeper::{Keeper, LogAt, LogForm};
 use magic::MAGIC_AT;
 pub use magic::{MAGIC_MTB, MAGIC_UFS1, MAGIC_UFS2, MAGIC_UFS2EA, MAGIC_UNFINISHED, Magic};
 

@@ -28,7 +28,7 @@ use ordo_ondisk::superblock::newfs::NewfsParams;
 use ordo_vfs::{Refusal, Stamp};
 use ordofs::disk::{Disk, FileOptions, Withheld};
 use ordofs::rt::Rt;
-use ordofs::{ImageSpec, MountOptions};
+use ordofs::{ImageSpec, MountOptions, schemes};
 use std::path::Path;
 use std::rc::Rc;
 
@@ -236,7 +236,7 @@ impl std::error::Error for TooFull {}
 fn filled(args: &Args, spec: &ImageSpec, tree: &Tree, rt: &Rt, disk: Rc<dyn Disk>) -> anyhow::Result<Lost> {
     let mut options = MountOptions { noatime: true, ..MountOptions::default() };
     if !args.is_lfs() {
-        options.scheme = Some("async".into());
+        options.scheme = Some(schemes::IN_NO_ORDER.into());
     }
     // A cluster moves if it was not written before, and when that is depends on the disk (B1). On a new volume there is
     // nothing to win: files lie one behind the other.

@@ -173,8 +173,8 @@ fn a_buf_is_durable_when_the_layouts_own_batches_before_it_are_and_not_if_one_fa
     ram.power_cut();
     assert_eq!((on_disk(&ram, 9 * 65536), on_disk(&ram, 65536)), (5, 7));
 
-    let disk = Faulty::new(Rc::new(RamDisk::new(1 << 20)), FaultPlan::new(1).with(Fault::error(DiskOp::Write, 1)));
-    let (cache, _home) = apart(&rt, Rc::new(disk), 1 << 20);
+    let disk = Failing::new(RamDisk::new(1 << 20), Some((DiskOp::Write, 1)));
+    let (cache, _home) = apart(&rt, disk, 1 << 20);
     rt.block_on(async {
         cache.send_own(&own, Block::copy_of(&[5; 4096]));
         rt.sleep(Duration::from_millis(1)).await;
@@ -188,8 +188,8 @@ fn a_buf_is_durable_when_the_layouts_own_batches_before_it_are_and_not_if_one_fa
 #[test]
 fn a_batch_that_fails_makes_the_volume_read_only_and_no_later_buf_durable() {
     let rt = Rt::virtual_time(1);
-    let disk = Faulty::new(Rc::new(RamDisk::new(1 << 20)), FaultPlan::new(1).with(Fault::error(DiskOp::Write, 1)));
-    let (cache, _home) = apart(&rt, Rc::new(disk), 1 << 20);
+    let disk = Failing::new(RamDisk::new(1 << 20), Some((DiskOp::Write, 1)));
+    let (cache, _home) = apart(&rt, disk, 1 << 20);
     rt.block_on(async {
         let lost = dirty(&cache, 0).await;
         cache.write_soon(std::slice::from_ref(&lost));
@@ -219,9 +219,8 @@ fn a_batch_that_reads_into_a_full_cache_ends() {
 #[test]
 fn a_buf_that_cannot_be_prepared_keeps_no_other_from_the_disk() {
     let rt = Rt::virtual_time(1);
-    let disk =
-        Faulty::new(Rc::new(RamDisk::new(1 << 20)), FaultPlan::new(1).with(Fault::error(DiskOp::Read, 1).for_ever()));
-    let (cache, home) = apart(&rt, Rc::new(disk), 1 << 20);
+    let disk = Failing::new(RamDisk::new(1 << 20), Some((DiskOp::Read, u64::MAX)));
+    let (cache, home) = apart(&rt, disk, 1 << 20);
     home.reads.set(Some((0, Want { key: Key::Device(FragNo(9)), role: Role::Indirect, addr: DiskOff(0), len: 4096 })));
     rt.block_on(async {
         let (bad, good) = (dirty(&cache, 0).await, dirty(&cache, 1).await);

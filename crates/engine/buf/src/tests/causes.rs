@@ -1,45 +1,38 @@
 //! buf-7: every write names the call that changed its buf last.
 
+use super::failing::{Failing, Fails};
 use super::{Early, Plain, ROOM, calm, data};
 use crate::{BufRef, Cache, CallKind, Fields, Health, Key, Step, Want};
 use ordo_disk::{
-    Disk, DiskError, DiskFuture, DiskInfo, DiskOff, DiskOp, Event, Fault, FaultPlan, Faulty, Kind, Queue, QueueOptions,
-    RamDisk, ReadPart, Recorder, WritePart,
+    Disk, DiskError, DiskFuture, DiskInfo, DiskOff, DiskOp, Kind, Queue, QueueOptions, RamDisk, ReadPart, WritePart,
 };
 use ordo_ondisk::{FragNo, Ino};
 use ordo_rt::Rt;
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
 struct Bench {
     rt: Rt,
-    recorder: Recorder,
+    /// Place (in blocks of 4096) and cause of each write.
+    noted: Rc<RefCell<Vec<(u64, u64)>>>,
     cache: Rc<Cache>,
 }
 
-fn bench(faults: FaultPlan) -> Bench {
-    let rt = Rt::virtual_time(1);
-    let ram = Faulty::new(Rc::new(Slow(RamDisk::new(1 << 20).volatile(true), rt.clone())), faults);
-    let recorder = Recorder::new(&rt, Rc::new(ram), true);
-    let queue = Queue::new(&rt, Rc::new(recorder.clone()), QueueOptions::default());
+fn bench(fails: Fails) -> Bench {
+    let (rt, noted) = (Rt::virtual_time(1), Rc::default());
+    let disk = Failing::new(RamDisk::new(1 << 20).volatile(true), fails);
+    let slow = Slow { disk, rt: rt.clone(), noted: Rc::clone(&noted) };
+    let queue = Queue::new(&rt, Rc::new(slow), QueueOptions::default());
     let cache = Cache::new(rt.clone(), queue, Health::default(), ROOM, calm());
     cache.attach(Rc::new(Plain::default()), Rc::new(Early));
-    Bench { rt, recorder, cache }
+    Bench { rt, noted, cache }
 }
 
 impl Bench {
-    /// Place (in blocks of 4096) and cause of each write since the last call.
+    /// What was noted since the last call.
     fn causes(&self) -> Vec<(u64, u64)> {
-        let mut causes = Vec::new();
-        for event in self.recorder.take() {
-            if let Event::Begin { op: DiskOp::Write, at, parts, .. } = event {
-                let mut at = at.0;
-                for part in parts {
-                    causes.push((at / 4096, part.tag.cause));
-                    at += part.len;
-                }
-            }
-        }
+        let mut causes = self.noted.take();
         causes.sort_unstable();
         causes
     }
@@ -60,7 +53,7 @@ impl Bench {
 
 #[test]
 fn a_write_names_the_call_that_changed_the_buf_last() {
-    let b = bench(FaultPlan::new(1));
+    let b = bench(None);
     b.rt.block_on(async {
         let (before, told, untold) = (b.buf(1).await, b.buf(2).await, b.buf(3).await);
         b.put(&before, 1);
@@ -88,7 +81,7 @@ fn written(block: &BufRef) -> Step<'_> {
 
 #[test]
 fn calls_that_run_at_once_keep_their_own_changes_apart() {
-    let b = bench(FaultPlan::new(1));
+    let b = bench(None);
     b.rt.block_on(async {
         let (map, block) = (b.buf(1).await, b.buf(2).await);
         let slow = b.cache.begin(CallKind::Create).await.unwrap();
@@ -121,7 +114,7 @@ fn calls_that_run_at_once_keep_their_own_changes_apart() {
 
 #[test]
 fn a_write_that_failed_keeps_its_cause() {
-    let b = bench(FaultPlan::new(1).with(Fault::error(DiskOp::Write, 1)));
+    let b = bench(Some((DiskOp::Write, 1)));
     b.rt.block_on(async {
         let block = b.buf(1).await;
         let op = b.cache.begin(CallKind::Write).await.unwrap();
@@ -161,27 +154,36 @@ async fn both<A, B>(a: impl Future<Output = A>, b: impl Future<Output = B>) -> (
     .await
 }
 
-/// A RAM disk on which a read takes a millisecond.
-struct Slow(RamDisk, Rt);
+/// A disk on which a read takes a millisecond, and which notes its writes.
+struct Slow {
+    disk: Rc<Failing>,
+    rt: Rt,
+    noted: Rc<RefCell<Vec<(u64, u64)>>>,
+}
 
 impl Disk for Slow {
     fn info(&self) -> DiskInfo {
-        DiskInfo { immediate: false, depth: 8, ..self.0.info() }
+        DiskInfo { immediate: false, depth: 8, ..self.disk.info() }
     }
 
     fn read(&self, at: DiskOff, parts: Vec<ReadPart>) -> DiskFuture<Result<Vec<ReadPart>, DiskError>> {
-        let (ram, rt) = (self.0.clone(), self.1.clone());
+        let (disk, rt) = (self.disk.clone(), self.rt.clone());
         DiskFuture::later(async move {
             rt.sleep(Duration::from_millis(1)).await;
-            ram.read(at, parts).await
+            disk.read(at, parts).await
         })
     }
 
     fn write(&self, at: DiskOff, parts: Vec<WritePart>, fua: bool) -> DiskFuture<Result<(), DiskError>> {
-        self.0.write(at, parts, fua)
+        let mut place = at.0;
+        for part in &parts {
+            self.noted.borrow_mut().push((place / 4096, part.tag.cause));
+            place += part.image.len() as u64;
+        }
+        self.disk.write(at, parts, fua)
     }
 
     fn flush(&self) -> DiskFuture<Result<(), DiskError>> {
-        self.0.flush()
+        self.disk.flush()
     }
 }

@@ -2,7 +2,6 @@
 
 use super::{Bench, bench, calm, data};
 use crate::{BufRef, Cache, Key, Policy};
-use ordo_disk::FaultPlan;
 use ordo_ondisk::Lbn;
 use std::time::Duration;
 
@@ -28,7 +27,7 @@ fn lbns(bufs: &[BufRef]) -> Vec<i64> {
 
 #[test]
 fn no_more_leave_in_the_place_of_one_than_were_asked_for() {
-    let b = bench(calm(), FaultPlan::new(1));
+    let b = bench(calm(), None);
     b.rt.block_on(async {
         let row = row(&b, 20).await;
         let sent = b.cache.write_choosing(vec![row[0].clone(), row[19].clone()], 4);
@@ -39,7 +38,7 @@ fn no_more_leave_in_the_place_of_one_than_were_asked_for() {
 
 #[test]
 fn one_that_waits_is_met_again_after_the_others_by_who_needs_room_and_in_its_time_by_the_syncer() {
-    let b = bench(calm(), FaultPlan::new(1));
+    let b = bench(calm(), None);
     b.rt.block_on(async {
         let row = row(&b, 3).await;
         let take = |age, most| lbns(&b.cache.inner.borrow_mut().dirty.take_older(b.rt.now(), age, most));
@@ -56,7 +55,7 @@ fn one_that_waits_is_met_again_after_the_others_by_who_needs_room_and_in_its_tim
 
 #[test]
 fn the_syncer_does_not_write_all_that_one_waits_for_at_once() {
-    let b = bench(Policy { batch: 4, ..calm() }, FaultPlan::new(1));
+    let b = bench(Policy { batch: 4, ..calm() }, None);
     b.rt.spawn(Cache::run_syncer(std::rc::Rc::downgrade(&b.cache)));
     b.rt.block_on(async {
         let one = b.cache.read(data(0)).await.expect("the disk is well");

@@ -22,7 +22,7 @@ async fn dirty(cache: &Rc<Cache>, want: Want) -> BufRef {
 #[test]
 fn more_may_be_dirty_than_start_the_writing_before_a_call_waits() {
     for (counts, most) in [(ALIKE, 11), (FIRST, 11), (SEGMENTS, 20)] {
-        let b = bench(counting(BufCounts { most: 30, ..counts }), FaultPlan::new(1));
+        let b = bench(counting(BufCounts { most: 30, ..counts }), None);
         b.rt.block_on(async {
             let mut waits = Vec::new();
             for lbn in 0..25 {
@@ -37,7 +37,7 @@ fn more_may_be_dirty_than_start_the_writing_before_a_call_waits() {
 #[test]
 fn who_writes_segments_does_not_count_dirty_indirect_blocks_and_others_do() {
     for (counts, counted) in [(ALIKE, 8), (FIRST, 8), (SEGMENTS, 3)] {
-        let b = bench(counting(counts), FaultPlan::new(1));
+        let b = bench(counting(counts), None);
         b.rt.block_on(async {
             let mut held = Vec::new();
             for lbn in 0..3 {
@@ -59,7 +59,7 @@ fn who_writes_segments_does_not_count_dirty_indirect_blocks_and_others_do() {
 #[test]
 fn who_writes_segments_writes_until_the_lower_mark_and_others_start_one_batch() {
     for (counts, left) in [(ALIKE, 9), (FIRST, 9), (SEGMENTS, 4)] {
-        let b = bench(Policy { batch: 2, ..counting(counts) }, FaultPlan::new(1));
+        let b = bench(Policy { batch: 2, ..counting(counts) }, None);
         b.rt.block_on(async {
             for lbn in 0..11 {
                 dirty(&b.cache, data(lbn)).await;
@@ -111,7 +111,7 @@ fn a_call_on_names_waits_for_the_segments_of_small_files_and_no_other_call_does(
 #[test]
 fn no_more_dinodes_stay_than_the_policy_keeps_and_what_goes_for_them_is_a_dinode() {
     let of = |dinodes: usize| {
-        let b = bench(counting(BufCounts { dinodes, ..FIRST }), FaultPlan::new(1));
+        let b = bench(counting(BufCounts { dinodes, ..FIRST }), None);
         b.rt.block_on(async {
             for lbn in 0..10 {
                 b.cache.read(data(lbn)).await.expect("the disk is well");

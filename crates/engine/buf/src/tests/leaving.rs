@@ -52,7 +52,7 @@ fn sending(leaving: WhileLeaving) -> (Rt, RamDisk, Rc<Cache>, Rc<Sends>) {
 fn sending_to(leaving: WhileLeaving, ram: RamDisk) -> (Rt, RamDisk, Rc<Cache>, Rc<Sends>) {
     let rt = Rt::virtual_time(1);
     let options = QueueOptions { volatile_cache: Some(true), ..QueueOptions::default() };
-    let queue = Queue::new(&rt, Rc::new(Faulty::new(Rc::new(ram.clone()), FaultPlan::new(1))), options);
+    let queue = Queue::new(&rt, Rc::new(ram.clone()), options);
     let cache = Cache::new(rt.clone(), queue, Health::default(), ROOM, calm());
     let sends = Sends { leaving, sent: RefCell::default(), last: RefCell::default(), serves: Cell::new(true) };
     let scheme = Rc::new(sends);

@@ -4,6 +4,7 @@ mod batches;
 mod causes;
 mod choosing;
 mod counts;
+mod failing;
 mod given_up;
 mod leaving;
 
@@ -11,9 +12,9 @@ use crate::{
     Answer, Buf, BufCounts, BufRef, Cache, Capabilities, Defers, Health, Home, ImageNo, Key, Must, Op, Policy,
     Promises, Ready, Scheme, Step, Syncer, Want,
 };
+use failing::{Failing, Fails};
 use ordo_disk::{
-    Disk, DiskError, DiskFuture, DiskInfo, DiskOff, DiskOp, Fault, FaultPlan, Faulty, Kind, Queue, QueueOptions,
-    RamDisk, ReadPart, WritePart,
+    Disk, DiskError, DiskFuture, DiskInfo, DiskOff, DiskOp, Kind, Queue, QueueOptions, RamDisk, ReadPart, WritePart,
 };
 use ordo_ondisk::{FragNo, Ino, Lbn};
 use ordo_rt::Rt;
@@ -87,14 +88,14 @@ fn calm() -> Policy {
     Policy { syncer: Syncer::Age(Duration::from_secs(30)), ..Policy::default() }
 }
 
-fn bench(policy: Policy, faults: FaultPlan) -> Bench {
-    bench_of(ROOM, policy, faults)
+fn bench(policy: Policy, fails: Fails) -> Bench {
+    bench_of(ROOM, policy, fails)
 }
 
-fn bench_of(bytes: usize, policy: Policy, faults: FaultPlan) -> Bench {
+fn bench_of(bytes: usize, policy: Policy, fails: Fails) -> Bench {
     let rt = Rt::virtual_time(1);
     let ram = RamDisk::new(1 << 20).volatile(true);
-    let queue = Queue::new(&rt, Rc::new(Faulty::new(Rc::new(ram.clone()), faults)), QueueOptions::default());
+    let queue = Queue::new(&rt, Failing::new(ram.clone(), fails), QueueOptions::default());
     let cache = Cache::new(rt.clone(), queue, Health::default(), bytes, policy);
     let scheme = Rc::new(Plain::default());
     cache.attach(scheme.clone(), Rc::new(Early));
@@ -132,7 +133,7 @@ fn on_disk(ram: &RamDisk, at: u64) -> u8 {
 
 #[test]
 fn a_buf_lands_after_a_flush_and_not_before() {
-    let b = bench(calm(), FaultPlan::new(1));
+    let b = bench(calm(), None);
     b.rt.block_on(async {
         let buf = b.cache.read(data(1)).await.expect("the disk is well");
         b.cache.modify(&buf, |bytes| bytes[0] = 7);
@@ -151,7 +152,7 @@ fn a_buf_lands_after_a_flush_and_not_before() {
 
 #[test]
 fn an_image_that_leaves_does_not_see_later_changes() {
-    let b = bench(calm(), FaultPlan::new(1));
+    let b = bench(calm(), None);
     b.rt.block_on(async {
         let buf = b.cache.read(data(1)).await.expect("the disk is well");
         b.cache.modify(&buf, |bytes| bytes[0] = 1);
@@ -168,8 +169,7 @@ fn an_image_that_leaves_does_not_see_later_changes() {
 
 #[test]
 fn a_failed_write_leaves_the_buf_dirty_and_a_later_one_succeeds() {
-    let plan = FaultPlan::new(1).with(Fault::error(DiskOp::Write, 1));
-    let b = bench(calm(), plan);
+    let b = bench(calm(), Some((DiskOp::Write, 1)));
     b.rt.block_on(async {
         let buf = b.cache.read(data(1)).await.expect("reads are well");
         b.cache.modify(&buf, |bytes| bytes[0] = 9);
@@ -188,7 +188,7 @@ fn a_failed_write_of_metadata_or_a_failed_flush_turns_the_volume_read_only() {
     for (op, key, role) in
         [(DiskOp::Write, Key::Device(FragNo(1)), Kind::Inodes), (DiskOp::Flush, Key::File(Ino(5), Lbn(1)), Kind::Data)]
     {
-        let b = bench(calm(), FaultPlan::new(1).with(Fault::error(op, 1)));
+        let b = bench(calm(), Some((op, 1)));
         b.rt.block_on(async {
             let buf = b.cache.read(Want { key, role, ..data(1) }).await.expect("reads are well");
             b.cache.modify(&buf, |bytes| bytes[0] = 9);
@@ -202,7 +202,7 @@ fn a_failed_write_of_metadata_or_a_failed_flush_turns_the_volume_read_only() {
 
 #[test]
 fn a_failed_read_fails_for_that_call_alone() {
-    let b = bench(calm(), FaultPlan::new(1).with(Fault::error(DiskOp::Read, 1)));
+    let b = bench(calm(), Some((DiskOp::Read, 1)));
     b.rt.block_on(async {
         b.cache.read(data(1)).await.expect_err("the first read fails");
         b.cache.read(data(1)).await.expect("the second is well");
@@ -211,7 +211,7 @@ fn a_failed_read_fails_for_that_call_alone() {
 
 #[test]
 fn memory_is_bounded_and_what_somebody_holds_stays() {
-    let b = bench_of(64 << 10, calm(), FaultPlan::new(1));
+    let b = bench_of(64 << 10, calm(), None);
     b.rt.block_on(async {
         let held = b.cache.read(data(0)).await.expect("the disk is well");
         for lbn in 1..200 {
@@ -232,7 +232,7 @@ fn memory_is_bounded_and_what_somebody_holds_stays() {
 
 #[test]
 fn who_waits_for_room_is_told_that_the_disk_takes_no_data() {
-    let b = bench_of(64 << 10, calm(), FaultPlan::new(1).with(Fault::error(DiskOp::Write, 1).for_ever()));
+    let b = bench_of(64 << 10, calm(), Some((DiskOp::Write, u64::MAX)));
     b.rt.block_on(async {
         for lbn in 0..9 {
             let buf = b.cache.read(data(lbn)).await.expect("reads are well");
@@ -246,7 +246,7 @@ fn who_waits_for_room_is_told_that_the_disk_takes_no_data() {
 
 #[test]
 fn who_counts_bufs_writes_from_the_upper_mark_to_the_lower_and_keeps_no_more_than_all() {
-    let b = bench(counting(ALIKE), FaultPlan::new(1));
+    let b = bench(counting(ALIKE), None);
     b.rt.block_on(async {
         for lbn in 0..11 {
             assert!(!b.cache.should_write_back(), "{lbn} are not too many");
@@ -268,7 +268,7 @@ fn who_counts_bufs_writes_from_the_upper_mark_to_the_lower_and_keeps_no_more_tha
 #[test]
 fn where_contents_go_first_a_block_of_pointers_stays() {
     let stays = |counts| {
-        let b = bench(counting(counts), FaultPlan::new(1));
+        let b = bench(counting(counts), None);
         b.rt.block_on(async {
             let pointers = Want { role: Kind::Indirect, ..data(0) };
             drop(b.cache.read(pointers).await.expect("the disk is well"));
@@ -284,7 +284,7 @@ fn where_contents_go_first_a_block_of_pointers_stays() {
 #[test]
 fn a_sweep_writes_what_the_last_one_marked() {
     let sweep = Policy { syncer: Syncer::Sweep(Duration::from_secs(30)), ..Policy::default() };
-    let b = bench(sweep, FaultPlan::new(1));
+    let b = bench(sweep, None);
     b.rt.spawn(Cache::run_syncer(Rc::downgrade(&b.cache)));
     b.rt.block_on(async {
         let mut left = Vec::new();
@@ -315,7 +315,7 @@ fn a_sweep_writes_what_the_last_one_marked() {
 
 #[test]
 fn the_syncer_writes_what_has_come_of_age() {
-    let b = bench(calm(), FaultPlan::new(1));
+    let b = bench(calm(), None);
     b.rt.spawn(Cache::run_syncer(Rc::downgrade(&b.cache)));
     b.rt.block_on(async {
         let buf = b.cache.read(data(1)).await.expect("the disk is well");
@@ -412,7 +412,7 @@ impl Disk for Laggard {
 
 #[test]
 fn what_is_discarded_is_never_written() {
-    let b = bench(calm(), FaultPlan::new(1));
+    let b = bench(calm(), None);
     b.rt.block_on(async {
         let buf = b.cache.read(data(1)).await.expect("the disk is well");
         b.cache.modify(&buf, |bytes| bytes[0] = 3);
@@ -426,7 +426,7 @@ fn what_is_discarded_is_never_written() {
 
 #[test]
 fn a_buf_that_has_left_what_the_disk_holds_of_it_says_so_until_it_is_durable_again() {
-    let bench = bench(calm(), FaultPlan::new(0));
+    let bench = bench(calm(), None);
     let key = |lbn| Key::File(Ino(7), Lbn(lbn));
     bench.rt.block_on(async {
         let new = bench.cache.fresh(key(0), Kind::Data, Some(DiskOff(4096)), 512).await.unwrap();

@@ -34,7 +34,7 @@ use crate::suj::Replay;
 use ordo_active::Active;
 use ordo_disk::{Disk, LogHome};
 use ordo_ondisk::superblock::fields::flag;
-use ordo_ondisk::superblock::{Keeper, LogAt};
+use ordo_ondisk::superblock::{Keeper, LogAt, LogForm};
 use ordo_ondisk::{Cgx, Superblock, csum};
 use ordo_rt::Rt;
 use source::{Held, Source};
@@ -92,7 +92,7 @@ async fn replay(of: Crashed) -> Result<Replayed, NotReplayed> {
     let mut volume = Replay::new(disk.clone(), opened.sb, rt.wall().0);
     let mut active = None;
     let place = match keeper.log {
-        LogAt::File(ino) if keeper.scheme == source::ACTIVE => {
+        LogAt::File(ino) if keeper.form() == LogForm::Active => {
             // All that recovery writes goes through the active disk: its map stays right (logs-active-1).
             let extents = volume.log_extents(ino).await?;
             let over = source::active_over(disk, &volume.sb, &extents, ordo_active::Options::default()).await?;

@@ -6,7 +6,7 @@ use crate::walk::{Slot, Walk};
 use ordo_active::Active;
 use ordo_disk::{Disk, DiskOff, LogStream, Queue, QueueOptions};
 use ordo_ondisk::redo::{Joined, Transaction};
-use ordo_ondisk::superblock::Keeper;
+use ordo_ondisk::superblock::{Keeper, LogForm};
 use ordo_ondisk::{Ino, Superblock, dinode};
 use ordo_rt::Rt;
 use ordo_wafs::AnyLog;
@@ -105,7 +105,7 @@ pub async fn shape_of_file(rt: &Rt, disk: Rc<dyn Disk>, sb: &Superblock, ino: In
 }
 
 /// The active disk over `disk`, with its journal in these extents of the volume. Its map counts if the superblock says
-/// that the scheme `active` was the last to write to the volume.
+/// that an active disk was the last to write to the volume.
 ///
 /// # Errors
 /// The extents are too short for an active journal; or the disk fails.
@@ -115,7 +115,7 @@ pub(super) async fn active_over(
     extents: &[(DiskOff, u64)],
     options: ordo_active::Options,
 ) -> Result<Active, NotReplayed> {
-    let keeper = sb.keeper().filter(|(keeper, untouched)| *untouched && keeper.scheme == ACTIVE);
+    let keeper = sb.keeper().filter(|(keeper, untouched)| *untouched && keeper.form() == LogForm::Active);
     let kept = ordo_active::Kept { by: keeper.map(|(keeper, _)| keeper.id), dirty: !sb.is_clean() };
     Ok(Active::open(disk, extents, sb.geometry().fsize, kept, options).await?)
 }
@@ -202,10 +202,6 @@ pub(super) struct Held {
     pub(super) blocks: Vec<(DiskOff, ordo_disk::Block)>,
 }
 
-/// The schemes with a log of whole blocks.
-const OF_BLOCKS: &str = "block-journal";
-pub(super) const ACTIVE: &str = "active";
-
 impl Source {
     /// Opens the log that the superblock names, and no other (recover-redo-1).
     pub(super) async fn open(rt: &Rt, place: Where, keeper: &Keeper) -> Result<Source, NotReplayed> {
@@ -231,7 +227,7 @@ impl Source {
                 return Ok(Source::Records { place: None, log: AnyLog::Stream(log), last });
             }
         };
-        if keeper.scheme == OF_BLOCKS || keeper.scheme == ACTIVE {
+        if keeper.form() != LogForm::Records {
             let place = ordo_blockjournal::Place::new(&queue, &extents).map_err(ordo_blockjournal::Error::from)?;
             let found = ordo_blockjournal::Journal::inspect(place.clone()).await?;
             is_the_one(found.id)?;

@@ -55,6 +55,7 @@ use txn::Txn;
 use crate::{AllocInit, DataMode, Rules, Settings};
 use members::Members;
 use ordo_buf::{Boxed, BufRef, Cache, Key, Landing, LogKind, Role, Scheme, Ticket};
+use ordo_ondisk::superblock::Keeper;
 use ordo_rt::Time;
 use ordo_rt::sync::Notify;
 use ordo_vfs::{Error, Result};
@@ -65,13 +66,13 @@ use std::rc::Rc;
 
 /// The scheme `block-journal`.
 pub(crate) fn of_blocks(settings: &Settings) -> Rc<dyn Scheme> {
-    let policy = Policy::of_blocks(settings, "block-journal", LogKind::Redo);
+    let policy = Policy::of_blocks(settings, Keeper::OF_BLOCKS, LogKind::Redo);
     Rc::new(Journal::<Blocks>::new(policy, settings.dropped()))
 }
 
 /// The scheme `active`: the same transactions, on a disk that keeps what they have as copies.
 pub(crate) fn active(settings: &Settings) -> Rc<dyn Scheme> {
-    let policy = Policy::of_blocks(settings, "active", LogKind::Active);
+    let policy = Policy::of_blocks(settings, Keeper::ACTIVE, LogKind::Active);
     Rc::new(Journal::<Blocks>::new(policy, settings.dropped()))
 }
 

@@ -8,18 +8,28 @@ mod tests;
 pub use known::{Known, NoRule};
 
 use crate::{AllocInit, Conventional, NoOrder, SoftUpdates, Suj, Synchronous, journals};
+use ordo_ondisk::superblock::Keeper;
 use std::rc::Rc;
+
+/// The scheme of a volume if none was chosen and its flags name none.
+pub const DEFAULT: &str = "softupdates";
+/// The scheme of a volume with FreeBSD's flag of a journal.
+pub const JOURNALED: &str = "suj";
+/// For a tool that changes a volume by itself: it needs no log, and a crash leaves what fsck expects.
+pub const AT_ONCE: &str = "sync";
+/// For a new volume, of which a crash may leave anything.
+pub const IN_NO_ORDER: &str = "async";
 
 /// All schemes.
 pub const ALL: &[Known] = &[
     Known {
-        name: "sync",
+        name: AT_ONCE,
         about: "metadata is written in order, and each call waits for it: the conventional FFS",
         for_study: false,
         make: |settings| Rc::new(Synchronous::without(settings.alloc_init.unwrap_or_default(), settings.dropped())),
     },
     Known {
-        name: "softupdates",
+        name: DEFAULT,
         about: "writes are delayed and leave in order, rolled back where they must: a crash leaves leaks only",
         for_study: false,
         make: |settings| {
@@ -27,7 +37,7 @@ pub const ALL: &[Known] = &[
         },
     },
     Known {
-        name: "suj",
+        name: JOURNALED,
         about: "soft updates with FreeBSD's journal: a mount after a crash replays it, and nothing is left",
         for_study: false,
         make: |settings| {
@@ -49,19 +59,19 @@ pub const ALL: &[Known] = &[
         make: journals::in_wafs,
     },
     Known {
-        name: "block-journal",
+        name: Keeper::OF_BLOCKS,
         about: "whole blocks are logged first, by choice file contents with them, as in ext3; replayed at a mount",
         for_study: false,
         make: journals::of_blocks,
     },
     Known {
-        name: "active",
+        name: Keeper::ACTIVE,
         about: "as block-journal, but what it logs is kept: commits near the head, reads verified and healed from copies",
         for_study: false,
         make: journals::active,
     },
     Known {
-        name: "async",
+        name: IN_NO_ORDER,
         about: "everything is written later, in no order: the fastest, and a crash may leave anything",
         for_study: false,
         make: |_| Rc::new(NoOrder),

@@ -4,9 +4,10 @@ use ordo_buf::{
     Answer, Buf, BufRef, Cache, CallKind, Fields, Freed, Health, Home, Key, Must, Op, Policy, Role, Run, Scheme, Slot,
     Step, Syncer, Ticket, With,
 };
-use ordo_disk::{DiskOff, DiskOp, Event, Queue, QueueOptions, RamDisk, Recorder};
+use ordo_disk::{Disk, DiskError, DiskFuture, DiskInfo, DiskOff, Queue, QueueOptions, RamDisk, ReadPart, WritePart};
 use ordo_ondisk::{FragNo, Ino, Lbn};
 use ordo_rt::Rt;
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -20,6 +21,31 @@ impl Home for Still {
     fn seal(&self, _: &Buf, _: &mut [u8]) {}
 }
 
+/// A disk that notes what is written.
+struct Noting {
+    ram: RamDisk,
+    written: Rc<RefCell<Vec<Role>>>,
+}
+
+impl Disk for Noting {
+    fn info(&self) -> DiskInfo {
+        self.ram.info()
+    }
+
+    fn read(&self, at: DiskOff, parts: Vec<ReadPart>) -> DiskFuture<Result<Vec<ReadPart>, DiskError>> {
+        self.ram.read(at, parts)
+    }
+
+    fn write(&self, at: DiskOff, parts: Vec<WritePart>, fua: bool) -> DiskFuture<Result<(), DiskError>> {
+        self.written.borrow_mut().extend(parts.iter().map(|part| part.tag.kind));
+        self.ram.write(at, parts, fua)
+    }
+
+    fn flush(&self) -> DiskFuture<Result<(), DiskError>> {
+        self.ram.flush()
+    }
+}
+
 /// A cache with a dirty buf of each kind, and a scheme to test.
 pub struct World {
     /// The cache, to which the scheme is attached.
@@ -27,7 +53,7 @@ pub struct World {
     /// The scheme.
     pub scheme: Rc<dyn Scheme>,
     rt: Rt,
-    recorder: Recorder,
+    written: Rc<RefCell<Vec<Role>>>,
     bufs: Vec<BufRef>,
     moved: BufRef,
 }
@@ -42,8 +68,9 @@ impl World {
     /// Attaches `scheme` to a new cache on a disk in memory.
     pub fn new(scheme: Rc<dyn Scheme>) -> World {
         let rt = Rt::virtual_time(1);
-        let recorder = Recorder::new(&rt, Rc::new(RamDisk::new(1 << 20)), true);
-        let queue = Queue::new(&rt, Rc::new(recorder.clone()), QueueOptions::default());
+        let written = Rc::default();
+        let disk = Noting { ram: RamDisk::new(1 << 20), written: Rc::clone(&written) };
+        let queue = Queue::new(&rt, Rc::new(disk), QueueOptions::default());
         let policy = Policy { syncer: Syncer::Age(Duration::from_secs(30)), ..Policy::default() };
         let cache = Cache::new(rt.clone(), queue, Health::default(), 64 << 20, policy);
         cache.attach(scheme.clone(), Rc::new(Still));
@@ -58,7 +85,7 @@ impl World {
         moved.set_stored();
         cache.moved(&moved, DiskOff(4096 * 21));
         assert!(moved.has_moved());
-        World { cache, scheme, rt, recorder, bufs, moved }
+        World { cache, scheme, rt, written, bufs, moved }
     }
 
     /// The buf of this kind.
@@ -87,11 +114,7 @@ impl World {
         for must in musts {
             self.rt.block_on(self.cache.obey(must)).expect("the disk is well");
         }
-        let written = |event| match event {
-            Event::Begin { op: DiskOp::Write, parts, .. } => parts.into_iter().map(|part| part.tag.kind).collect(),
-            _ => Vec::new(),
-        };
-        self.recorder.take().into_iter().flat_map(written).collect()
+        self.written.take()
     }
 
     /// Every step.

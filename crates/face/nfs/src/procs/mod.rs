@@ -149,7 +149,8 @@ impl<F: FileSystem + 'static> Server<F> {
     }
 
     fn handle_of(&self, attr: &Attr) -> nfs_fh3 {
-        handle::handle(&self.opts.key, self.opts.volume, attr)
+        let number = handle::FileNumber { ino: attr.ino, generation: attr.generation };
+        handle::handle(&self.opts.key, self.opts.volume, number)
     }
 
     fn some_handle(&self, attr: &Attr) -> post_op_fh3 {

@@ -92,7 +92,7 @@ impl<'a> Mount<'a> {
 
     /// Before anything is written: a replay writes, too.
     async fn keep_snapshots(&mut self, located: Located) -> Result<Located, OpenError> {
-        let (located, keeping) = snapshot::mounting::kept(located, self.read_only, self.scheme.name()).await?;
+        let (located, keeping) = snapshot::mounting::kept(located, self.read_only, &self.scheme).await?;
         self.opening.snapshots = keeping.map(|keeping| Copies::new(move || keeping.headroom()));
         Ok(located)
     }

@@ -5,22 +5,23 @@ use super::kept::listed;
 use crate::found::Found;
 use crate::located::{Located, located_again, superblock_at};
 use crate::{OpenError, SnapshotError};
+use ordo_buf::{LogKind, Scheme};
 use ordo_disk::Disk;
 use ordo_ondisk::Dialect;
 use ordo_ondisk::superblock::search::Copy;
 use ordo_rt::Rt;
 use std::rc::Rc;
 
-/// Schemes under which a volume with snapshots is not written to. The journal of soft updates may free blocks that
-/// FreeBSD had given to a snapshot; the active journal is in each group, and writes beside the queue.
-const NOT_WITH: [&str; 2] = ["suj", "active"];
+/// Logs with which a volume with snapshots is not written to. The journal of soft updates may free blocks that FreeBSD
+/// had given to a snapshot; the active journal is in each group, and writes beside the queue.
+const NOT_WITH: [LogKind; 2] = [LogKind::Intents, LogKind::Active];
 
 /// A volume whose snapshots are kept while it is mounted for writing. A volume of which that is not possible stays as
 /// it is, and refuses to be written to.
 pub(crate) async fn kept(
     located: Located,
     read_only: bool,
-    scheme: &'static str,
+    scheme: &Rc<dyn Scheme>,
 ) -> Result<(Located, Option<Keeping>), OpenError> {
     let found = located.found.ufs()?;
     let sb = &found.superblock;
@@ -29,8 +30,8 @@ pub(crate) async fn kept(
         return Ok((located, None));
     }
     let failed = |error| OpenError::Snapshot(Box::new(error));
-    if NOT_WITH.contains(&scheme) {
-        return Err(failed(SnapshotError::Scheme(scheme)));
+    if scheme.clone().capabilities().log_kind().is_some_and(|kind| NOT_WITH.contains(&kind)) {
+        return Err(failed(SnapshotError::Scheme(scheme.name())));
     }
     // A crash may have torn the superblock, and a torn one may say that the volume is clean. It is used as it was
     // found; nothing is set aside then, and so it is not read again.

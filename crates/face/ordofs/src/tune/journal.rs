@@ -2,7 +2,7 @@
 
 use super::error::TuneError;
 use crate::path::Held;
-use crate::schemes::Settings;
+use crate::schemes::{AT_ONCE, Settings};
 use crate::{AllocInit, Fs, MountOptions, Mounted, locate_on};
 use ordo_disk::Disk;
 use ordo_ondisk::{Cgx, Superblock, redo, suj};
@@ -106,7 +106,7 @@ pub(super) fn change_spread(
     let located = locate_on(rt, disk.clone())?;
     // The old contents of its blocks do not matter, and need not be overwritten.
     let settings = Settings { alloc_init: Some(AllocInit::Directories), ..Settings::default() };
-    let mut options = MountOptions { scheme: Some("sync".into()), settings, ..MountOptions::default() };
+    let mut options = MountOptions { scheme: Some(AT_ONCE.into()), settings, ..MountOptions::default() };
     options.policy.section = section;
     let mounted = rt.block_on(Mounted::mount(rt, located, &options))?;
     let done = rt.block_on(async {

@@ -3,10 +3,12 @@
 use crate::layer::{Active, Kept, Options, State};
 use ordo_blockjournal::{Journal, Place, Seq, Transaction};
 use ordo_disk::{
-    Block, ByteRange, Cause, Disk, DiskError, DiskFuture, DiskInfo, DiskOff, DiskOp, Fault, FaultPlan, Faulty,
-    Homeward, KeepsCopies, Kind, Queue, QueueOptions, RamDisk, ReadPart, Tag, WritePart,
+    Block, ByteRange, Cause, Disk, DiskError, DiskFuture, DiskInfo, DiskOff, DiskOp, Homeward, KeepsCopies, Kind,
+    Queue, QueueOptions, RamDisk, ReadPart, Tag, WritePart,
 };
 use ordo_rt::Rt;
+use std::cell::Cell;
+use std::ops::Range;
 use std::rc::Rc;
 
 mod beside;
@@ -31,6 +33,11 @@ struct Open {
 }
 
 impl Bed {
+    /// The disk, which refuses these requests.
+    fn refusing<F: Fn(DiskOp, Range<u64>, Kind) -> bool>(&self, refuses: F) -> Refusing<F> {
+        Refusing { ram: self.ram.clone(), max_transfer: self.ram.info().max_transfer, refuses }
+    }
+
     fn new() -> Bed {
         Bed { rt: Rt::virtual_time(1), ram: RamDisk::new(8 << 20).volatile(true) }
     }
@@ -344,14 +351,12 @@ fn without_both_slots_of_the_newest_root_the_one_before_does_not_count_and_a_dir
         let area = &open.active.0.area;
         let newest = open.active.0.root.borrow().number;
         let slots = area.root(newest).map(|at| area.run(at).0);
-        let mut faults = FaultPlan::new(0);
-        for at in slots {
-            match unreadable {
-                true => faults = faults.with(Fault::error(DiskOp::Read, 1).within(at..at + 512).for_ever()),
-                false => bed.rot(at.0 + 30),
-            }
+        if !unreadable {
+            slots.iter().for_each(|at| bed.rot(at.0 + 30));
         }
-        let faulty: Rc<dyn Disk> = Rc::new(Faulty::new(Rc::new(bed.ram.clone()), faults));
+        let holds_slot = move |range: Range<u64>| slots.iter().any(|at| range.start < at.0 + 512 && at.0 < range.end);
+        let refuses = move |op, range, _| unreadable && op == DiskOp::Read && holds_slot(range);
+        let faulty: Rc<dyn Disk> = Rc::new(bed.refusing(refuses));
         let options = Options { near_head: Some(true), ..Options::default() };
         let open_as = |dirty| {
             let kept = Kept { by: Some(ID), dirty };
@@ -506,9 +511,9 @@ fn no_home_is_written_when_the_map_could_not_be_made_durable() {
     bed.write(&open.active, 5 * FRAG, &[bytes(1), bytes(2)].concat()).unwrap();
     bed.home(&open.active);
     bed.rt.block_on(open.active.settled()).unwrap();
-    let faults = FaultPlan::new(0).with(Fault::error(DiskOp::Write, 1).of(&[Kind::Log]));
-    let faulty = Rc::new(Faulty::new(Rc::new(bed.ram.clone()), faults));
-    let again = bed.active_on(faulty, Kept { by: Some(ID), dirty: false });
+    let is_first = Cell::new(true);
+    let refuses = move |op, _, kind| op == DiskOp::Write && kind == Kind::Log && is_first.take();
+    let again = bed.active_on(Rc::new(bed.refusing(refuses)), Kept { by: Some(ID), dirty: false });
     bed.write(&again, 5 * FRAG, &bytes(9)).unwrap_err();
     bed.write(&again, 5 * FRAG, &bytes(9)).unwrap_err();
     bed.write(&again, 6 * FRAG, &bytes(9)).unwrap_err();
@@ -616,50 +621,55 @@ fn a_home_that_was_written_is_durable_before_its_copy_is_overwritten() {
     assert_eq!(bed.read(&cut, 900 * FRAG, FRAG).unwrap(), bytes(7));
 }
 
-/// A disk that takes short requests only.
-#[derive(Clone)]
-struct Short(RamDisk);
+/// A disk that takes requests of so many bytes and refuses some of them.
+struct Refusing<F> {
+    ram: RamDisk,
+    max_transfer: u32,
+    refuses: F,
+}
 
-const SHORT: u32 = 16 << 10;
-
-impl Short {
-    fn check(&self, op: DiskOp, at: DiskOff, len: u64) -> Option<DiskError> {
-        (len > SHORT.into()).then(|| DiskError::new(op, at, len, Cause::Io(22)))
+impl<F: Fn(DiskOp, Range<u64>, Kind) -> bool> Refusing<F> {
+    fn check(&self, op: DiskOp, at: DiskOff, len: u64, first: Option<Tag>) -> Option<DiskError> {
+        let refused = (self.refuses)(op, at.0..at.0 + len, first.unwrap_or_default().kind);
+        refused.then(|| DiskError::new(op, at, len, Cause::Io(22)))
     }
 }
 
-impl Disk for Short {
+impl<F: Fn(DiskOp, Range<u64>, Kind) -> bool> Disk for Refusing<F> {
     fn info(&self) -> DiskInfo {
-        DiskInfo { max_transfer: SHORT, ..self.0.info() }
+        DiskInfo { max_transfer: self.max_transfer, ..self.ram.info() }
     }
 
     fn read(&self, at: DiskOff, parts: Vec<ReadPart>) -> DiskFuture<Result<Vec<ReadPart>, DiskError>> {
-        match self.check(DiskOp::Read, at, ordo_disk::read_len(&parts)) {
+        match self.check(DiskOp::Read, at, ordo_disk::read_len(&parts), parts.first().map(|part| part.tag)) {
             Some(error) => DiskFuture::now(Err(error)),
-            None => self.0.read(at, parts),
+            None => self.ram.read(at, parts),
         }
     }
 
     fn write(&self, at: DiskOff, parts: Vec<WritePart>, fua: bool) -> DiskFuture<Result<(), DiskError>> {
-        match self.check(DiskOp::Write, at, ordo_disk::write_len(&parts)) {
+        match self.check(DiskOp::Write, at, ordo_disk::write_len(&parts), parts.first().map(|part| part.tag)) {
             Some(error) => DiskFuture::now(Err(error)),
-            None => self.0.write(at, parts, fua),
+            None => self.ram.write(at, parts, fua),
         }
     }
 
     fn flush(&self) -> DiskFuture<Result<(), DiskError>> {
-        self.0.flush()
+        self.ram.flush()
     }
 
     fn discard(&self, at: DiskOff, len: u64) -> DiskFuture<Result<(), DiskError>> {
-        self.0.discard(at, len)
+        self.ram.discard(at, len)
     }
 }
 
 #[test]
 fn no_request_is_longer_than_the_disk_takes() {
     let bed = Bed::new();
-    let active = bed.active_on(Rc::new(Short(bed.ram.clone())), Kept { by: None, dirty: false });
+    const SHORT: u32 = 16 << 10;
+    let refuses = |_, range: Range<u64>, _| range.end - range.start > SHORT.into();
+    let short = Refusing { ram: bed.ram.clone(), max_transfer: SHORT, refuses };
+    let active = bed.active_on(Rc::new(short), Kept { by: None, dirty: false });
     let journal = bed.rt.block_on(async {
         active.begins(ID, true).await.unwrap();
         let place = bed.place(&active);

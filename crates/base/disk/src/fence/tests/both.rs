@@ -86,10 +86,7 @@ fn a_clock_that_jumps_neither_saves_nor_costs_a_claim() {
 fn a_record_that_the_disk_cannot_read_is_refused_and_made_anew_on_request() {
     let rt = Rt::virtual_time(6);
     let ram = protected(&rt);
-    let failing = || -> Rc<dyn Disk> {
-        let plan = FaultPlan::new(0).with(Fault::error(DiskOp::Read, 1));
-        Rc::new(Faulty::new(Rc::new(ram.clone()), plan))
-    };
+    let failing = || -> Rc<dyn Disk> { Rc::new(Unread::new(&ram, 1..=1)) };
     rt.block_on(async {
         let refused = take(&rt, failing(), "x").await.err().unwrap();
         assert!(matches!(refused, ClaimError::Unread(_)), "{refused}");

@@ -11,9 +11,8 @@ use ordo_rt::{Rt, Time};
 
 use super::*;
 use crate::error::{Cause, DiskError};
-use crate::{
-    Block, Disk, DiskFuture, DiskInfo, DiskOff, DiskOp, Fault, FaultPlan, Faulty, Kind, RamDisk, ReadPart, WritePart,
-};
+use crate::tests::Unread;
+use crate::{Block, Disk, DiskFuture, DiskInfo, DiskOff, Kind, RamDisk, ReadPart, WritePart};
 
 mod both;
 
@@ -308,9 +307,7 @@ fn a_look_that_fails_holds_writes_back_and_the_next_one_helps() {
     let rt = Rt::virtual_time(6);
     let ram = protected(&rt);
     rt.block_on(async {
-        let plan = FaultPlan::new(0).with(Fault::error(DiskOp::Read, 9).times(4));
-        let faulty: Rc<dyn Disk> = Rc::new(Faulty::new(Rc::new(ram.clone()), plan));
-        let claim = take(&rt, faulty, "x").await.unwrap();
+        let claim = take(&rt, Rc::new(Unread::new(&ram, 9..=12)), "x").await.unwrap();
         let disk = claim.fence(Rc::new(ram.clone()));
         let mut failed = 0;
         for _ in 0..200 {

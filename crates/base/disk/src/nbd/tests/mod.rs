@@ -1,7 +1,6 @@
 //! Against a small server of our own, which keeps its export in memory.
 
 mod faults;
-mod loopback;
 mod loss;
 mod server;
 #[cfg(feature = "tls")]

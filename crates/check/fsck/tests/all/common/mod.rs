@@ -1,6 +1,7 @@
 //! Checks of a disk in memory.
 
 pub(crate) mod build;
+pub(crate) mod cut;
 use ordo_disk::{Disk, RamDisk};
 use ordo_fsck::{Error, Mode, Options, Report};
 use std::rc::Rc;

@@ -3,21 +3,20 @@
 use super::build::Journaled;
 use super::scenes::scenes;
 use crate::common;
-use ordo_disk::{Disk, DiskOp, Effect, Fault, FaultPlan, Faulty, RamDisk};
+use crate::common::cut::Cut;
+use ordo_disk::{Disk, RamDisk};
 use ordo_fsck::{Journal, Mode};
 use ordo_ondisk::{Endian, Format};
 use std::rc::Rc;
 
 /// A replay of `ram` that ends at its `nth` write; `false` if it made fewer.
 fn cut(ram: &RamDisk, nth: u64, seed: u64) -> bool {
-    let plan = FaultPlan::new(seed).with(Fault::new(DiskOp::Write, nth, Effect::PowerCut));
-    let cache = ram.clone();
-    let faulty = Faulty::new(Rc::new(ram.clone()), plan).on_power_cut(move |rng| cache.power_cut_at_random(rng));
+    let cut = Cut::new(ram, nth, seed);
     let rt = ordo_rt::Rt::virtual_time(1);
-    let (inner, disk): (ordo_rt::Rt, Rc<dyn Disk>) = (rt.clone(), Rc::new(faulty.clone()));
+    let (inner, disk): (ordo_rt::Rt, Rc<dyn Disk>) = (rt.clone(), Rc::new(cut.clone()));
     let result = rt.block_on(async move { ordo_recover::replay_suj(&inner, disk).await });
-    assert_eq!(result.is_err(), faulty.power_is_off());
-    faulty.power_is_off()
+    assert_eq!(result.is_err(), cut.is_off());
+    cut.is_off()
 }
 
 #[test]

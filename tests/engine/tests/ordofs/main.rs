@@ -1,0 +1,35 @@
+//! The tests of `ordofs` as one program: each for itself would be linked with all of it.
+
+mod active;
+mod aging;
+mod clusters;
+mod common;
+mod cut_commands;
+mod errors;
+mod faults;
+mod fdatasync;
+mod full;
+mod geometry;
+mod gone;
+mod journals;
+mod large;
+mod leaks;
+mod library;
+mod mutants;
+mod notices;
+mod numbers;
+mod padding;
+mod paths;
+mod placement;
+mod quotas;
+mod random;
+mod replays;
+mod resized;
+mod room;
+mod shared;
+mod snapshots;
+mod standby;
+mod tuned;
+mod walks;
+mod worker;
+mod writers;
