@@ -38,7 +38,7 @@ pub const MAGIC_UNFINISHED: u32 = 0x1996_0408;
 /// Bytes to read for a superblock.
 pub const SBLOCKSIZE: usize = 8192;
 /// Offset of the magic.
-const MAGIC_AT: usize = 1372;
+pub const MAGIC_AT: usize = 1372;
 /// Offset of the hash.
 const CKHASH_AT: usize = 1304;
 
