@@ -1,5 +1,6 @@
 //! The claims of the papers, as data. The head of the data file explains its fields.
 
+use super::query::Query;
 use serde::Deserialize;
 use toml::{Table, Value};
 
@@ -25,6 +26,9 @@ pub struct Claim {
     pub statement: String,
     /// The expectation.
     pub expected: Table,
+    /// The questions that it asks of the results.
+    #[serde(default)]
+    pub(crate) query: Vec<Query>,
     /// Conditions and doubts.
     #[serde(default)]
     pub notes: String,
