@@ -1,9 +1,8 @@
-//! What a claim asks of the results, as data: which steps, at which sizes or with how many users, which number of which
-//! systems, and how these are judged. One evaluator answers for every paper; the data file's head explains the keys.
+//! Answers what a claim asks of the results: which steps, at which sizes or with how many users, which number of which
+//! systems, and how these are judged. One evaluator for every paper.
 
-use super::claims::Claim;
+use super::claims::{By, Claim, Query};
 use super::judge::{Judged, comparable, each, number, order, short};
-use serde::Deserialize;
 
 /// The results of a paper.
 pub(crate) trait Measured {
@@ -14,46 +13,6 @@ pub(crate) trait Measured {
     fn sizes(&self) -> &[u32] {
         &[]
     }
-}
-
-/// How the numbers are judged.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum By {
-    /// Each by the claim's value or bounds.
-    #[default]
-    Number,
-    /// Their geometric mean over the sizes, so.
-    Mean,
-    /// In the claim's order, at each size.
-    Order,
-    /// What is lost from the first size to the last, in the claim's order.
-    Fall,
-    /// All alike, at each size.
-    Comparable,
-    /// More or less at the last size than at the first, as the claim's direction says, for each system.
-    Trend,
-}
-
-/// A question.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub(crate) struct Query {
-    by: By,
-    step: Vec<String>,
-    at: Vec<u32>,
-    sizes: Option<(u32, u32)>,
-    field: String,
-    over: Option<String>,
-    a: Vec<String>,
-    b: Vec<String>,
-    per: Option<f64>,
-    loss: bool,
-    times: Option<f64>,
-    each: bool,
-    name: Option<String>,
-    says: Option<String>,
-    why: Option<String>,
 }
 
 /// The verdict on a claim by all its questions, whose numbers are judged together.
