@@ -123,7 +123,7 @@ pub use found::{Found, FoundLfs, find};
 pub use fs::{Fs, LayoutName};
 pub use image::{ImageSpec, Located, begins_at, locate, locate_damaged, locate_on, open, partitions};
 pub use log_home::{is_stream, open_log};
-pub use make::{Format, New, NewLfs, NewVolume, Plan, cleared, refuse_existing};
+pub use make::{Format, NewLfs, NewVolume, Newfs, Plan, cleared, refuse_existing};
 pub use mounted::{LFS_SCHEME, LeaksPhase, LeaksProgress, LfsSegments, LfsState, Mounted, without_rules};
 pub use notice::{Notice, Notices, Weight};
 pub use option_words::{option_list, parse_size, split_options};

@@ -2,7 +2,7 @@
 //!
 //! E0. What exists is not overwritten unasked, by one rule for every caller, of Rust, C, Python and the command line: a
 //!     file that holds anything but zeroes, and a device with the signature of anything. A symbolic link is what it
-//!     leads to. What may be lost is said by another call, [`New::overwrite`].
+//!     leads to. What may be lost is said by another call, [`Newfs::overwrite`].
 //! E1. The superblocks of a log-structured volume are written last, when the log that they lead to is durable. Those of
 //!     an older volume are wiped first: a crash in between would leave one that leads into the new log.
 //! E2. The shape is computed once, before anything is opened ([`Format::plan`]): one that is impossible costs nothing
@@ -46,7 +46,7 @@ impl Format for NewfsOptions {
 
 /// A volume that is about to be made, with the parameters of its format.
 #[derive(Debug, Clone)]
-pub struct New<F> {
+pub struct Newfs<F> {
     /// All parameters of its shape.
     pub params: F,
 }
@@ -67,7 +67,7 @@ pub struct New<F> {
 ///     .create(&image)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub type NewVolume = New<NewfsParams>;
+pub type NewVolume = Newfs<NewfsParams>;
 
 /// A log-structured volume that is about to be made.
 ///
@@ -78,12 +78,12 @@ pub type NewVolume = New<NewfsParams>;
 /// NewLfs::new(64 << 20).with(|of| of.segment = Some(256 << 10)).create(&image)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub type NewLfs = New<NewfsOptions>;
+pub type NewLfs = Newfs<NewfsOptions>;
 
 impl NewVolume {
     /// A UFS2 volume of `size` bytes with FreeBSD's defaults.
     pub fn new(size: u64) -> NewVolume {
-        New { params: NewfsParams::new(ordo_ondisk::Format::Ufs2, size) }
+        Newfs { params: NewfsParams::new(ordo_ondisk::Format::Ufs2, size) }
     }
 }
 
@@ -91,13 +91,13 @@ impl NewLfs {
     /// A volume of `size` bytes of NetBSD's version 2, with blocks of 8 KiB and fragments of 1 KiB.
     pub fn new(size: u64) -> NewLfs {
         let usual = NewfsOptions::new(Version::V2, size);
-        New { params: NewfsOptions { block: Some(8192), fragment: Some(1024), ..usual } }
+        Newfs { params: NewfsOptions { block: Some(8192), fragment: Some(1024), ..usual } }
     }
 }
 
-impl<F: Format> New<F> {
+impl<F: Format> Newfs<F> {
     /// Changes parameters of its shape.
-    pub fn with(mut self, change: impl FnOnce(&mut F)) -> New<F> {
+    pub fn with(mut self, change: impl FnOnce(&mut F)) -> Newfs<F> {
         change(&mut self.params);
         self
     }
@@ -119,7 +119,7 @@ impl<F: Format> New<F> {
         self.plan()?.create(image.as_ref(), Existing::Refuse)
     }
 
-    /// As [`New::create`], and what was there is lost.
+    /// As [`Newfs::create`], and what was there is lost.
     ///
     /// # Errors
     /// When the file cannot be made or is in use, or the shape is impossible.
@@ -187,7 +187,7 @@ impl Plan {
     /// Makes the volume at a path (E0).
     ///
     /// # Errors
-    /// As [`New::create`].
+    /// As [`Newfs::create`].
     pub fn create(&self, image: &Path, existing: Existing) -> Result<(), OpenError> {
         let rt = OwnRt::real_time();
         let (disk, zeroed) = place(&rt, image, self.bytes, existing)?;
