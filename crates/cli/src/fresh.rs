@@ -69,20 +69,21 @@ impl Fresh {
     ) -> anyhow::Result<Fresh> {
         let open_error = |error| image::open_error(Path::new("the new volume"), error);
         let shape = size.block_and_fragment();
-        match options.scheme.as_deref() {
+        let (plan, zeroed) = match options.scheme.as_deref() {
             Some(LFS_SCHEME) => {
                 let log = NewLfs::new(size.bytes).with(|of| {
                     (of.block, of.fragment) = shape.map_or((of.block, of.fragment), |(b, f)| (Some(b), Some(f)));
                 });
-                log.create_on(rt, disk.clone()).map_err(open_error)?;
+                (log.plan(), false)
             }
             _ => {
                 let volume = NewVolume::new(size.bytes).with(|of| {
                     (of.bsize, of.fsize) = shape.unwrap_or((of.bsize, of.fsize));
                 });
-                volume.create_on(rt, disk.clone(), true).map_err(open_error)?;
+                (volume.plan(), true)
             }
-        }
+        };
+        plan.and_then(|plan| plan.write(rt, disk.clone(), zeroed)).map_err(open_error)?;
         if let Some(kind) = wants_log(options).filter(|_| log.is_none()) {
             Tuning::for_log(kind).apply_on(rt, disk.clone()).context("the new volume has no place for a journal")?;
         }

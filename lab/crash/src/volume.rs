@@ -100,7 +100,7 @@ fn make(shape: &Shape, split: Split, needs: Needs) -> Result<RamDisk, Error> {
     }
     let Disks { volume: disk, .. } = split.disks(Rc::new(ram.clone()));
     if let Some(log) = shape.log {
-        let made = shape.log_volume(log).create_on(&rt, disk.clone());
+        let made = shape.log_volume(log).create_on(&rt, disk.clone(), false);
         made.map_err(|error| Error::Shape(error.to_string()))?;
         if log.version == Version::V1 {
             remove(&rt, &ram, disk, Order::Log { without: BTreeSet::new(), around: None }, b"lost+found")?;

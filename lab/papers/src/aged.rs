@@ -26,9 +26,11 @@ const AGAIN: u64 = 24;
 pub fn aged_log(seed: u64) -> Result<[LfsSegments; 2]> {
     let rt = Rt::virtual_time(seed);
     let disk: Rc<dyn Disk> = Rc::new(RamDisk::new(SIZE));
-    NewLfs::new(SIZE)
-        .with(|of| (of.segment, of.now, of.ident) = (Some(SEGMENT), 946_684_800, 1))
-        .create_on(&rt, disk.clone())?;
+    NewLfs::new(SIZE).with(|of| (of.segment, of.now, of.ident) = (Some(SEGMENT), 946_684_800, 1)).create_on(
+        &rt,
+        disk.clone(),
+        false,
+    )?;
     let mounted = mount(&rt, &disk)?;
     let used = rt.block_on(age(&rt, &mounted, seed));
     used.and(rt.block_on(mounted.unmount()).map_err(LabError::from))?;

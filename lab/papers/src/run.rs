@@ -239,7 +239,7 @@ impl Run<'_> {
     fn make(&self, rt: &Rt, disk: &Rc<dyn Disk>) -> Result<()> {
         let size = self.machine.volume_size(self.size, disk.info().size);
         match self.scheme {
-            LFS_SCHEME => self.machine.make_lfs(size).create_on(rt, disk.clone())?,
+            LFS_SCHEME => self.machine.make_lfs(size).create_on(rt, disk.clone(), false)?,
             _ => self.machine.make(size).create_on(rt, disk.clone(), true)?,
         }
         if let Some(kind) = self.wants_log().filter(|_| self.log_place() == LogPlace::Volume) {

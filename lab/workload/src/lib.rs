@@ -62,7 +62,7 @@ pub use postmark::Postmark;
 pub use program::Program;
 pub use registry::{clean, find, prepare, run, sync, work, workloads};
 pub use remove_tree::RemoveTree;
-pub use report::{Row, rows, table};
+pub use report::{Row, rows};
 pub use sdet::Sdet;
 pub use sequential::Sequential;
 pub use small_files::SmallFiles;

@@ -1,4 +1,4 @@
-//! Results as rows: the JSON that `ordo bench` prints, and a table for people.
+//! Results as rows: the JSON that `ordo bench` prints.
 
 use crate::meter::{Cleaning, Counts, PhaseResult};
 use serde::{Deserialize, Serialize};
@@ -93,39 +93,6 @@ fn total(phases: &[PhaseResult]) -> PhaseResult {
     }
 }
 
-/// The rows as a table of aligned columns with a heading.
-pub fn table(rows: &[Row]) -> String {
-    let mut lines = vec![
-        ["scheme", "workload", "disk", "phase", "ops", "seconds", "rate", "cpu", "reads", "writes"].map(str::to_owned),
-    ];
-    lines.extend(rows.iter().map(|row| {
-        [
-            row.scheme.clone(),
-            row.workload.clone(),
-            row.disk.clone(),
-            row.phase.clone(),
-            row.ops.to_string(),
-            format!("{:.3}", row.seconds),
-            format!("{:.0}", row.rate),
-            format!("{:.3}", row.cpu_seconds),
-            row.disk_reads.to_string(),
-            row.disk_writes.to_string(),
-        ]
-    }));
-    let widths: [usize; 10] =
-        std::array::from_fn(|column| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0));
-    let mut text = String::new();
-    for line in &lines {
-        let cells = line.iter().zip(widths).enumerate().map(|(column, (cell, width))| match column {
-            0..=3 => format!("{cell:<width$}"),
-            _ => format!("{cell:>width$}"),
-        });
-        text.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
-        text.push('\n');
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -165,13 +132,5 @@ mod tests {
         let rows = rows("sync", "create-delete", "ram", &[phase("create-delete", 10, 0.0)]);
         assert_eq!(rows.len(), 1);
         assert_eq!(rows[0].rate, 0.0);
-    }
-
-    #[test]
-    fn the_table_has_a_line_for_each_row_under_its_heading() {
-        let rows = rows("sync", "postmark", "ram", &[phase("create", 10, 2.0), phase("delete", 30, 2.0)]);
-        let text = table(&rows);
-        assert_eq!(text.lines().count(), 4);
-        assert!(text.starts_with("scheme"));
     }
 }

@@ -10,9 +10,9 @@ use crate::cg::{find_run, mark, mark_inode, plus};
 use ordo_disk::{Block, Disk, DiskError, DiskOff, Kind, Queue, QueueOptions, Written};
 use ordo_ondisk::cg::CgMut;
 use ordo_ondisk::dinode::mode;
-use ordo_ondisk::superblock::newfs::{NewfsError as Shape, NewfsParams};
+use ordo_ondisk::superblock::newfs::NewfsError as Shape;
 use ordo_ondisk::superblock::search::{PLACES, Recovery};
-use ordo_ondisk::superblock::{Magic, SBLOCKSIZE};
+use ordo_ondisk::superblock::{MAGIC_AT, Magic, SBLOCKSIZE};
 use ordo_ondisk::{
     ByteOff, CgFrag, CgLayout, Cgx, Csum, CsumTotal, Dialect, Dinode, Format, FragNo, Geometry, Ino, Superblock,
     Timestamp, csum, dirent,
@@ -26,9 +26,6 @@ const IN_FLIGHT: usize = 32;
 
 /// Most bytes of inodes in one write.
 const PIECE: usize = 1 << 20;
-
-/// Offset of the magic number in a superblock.
-const MAGIC_AT: u64 = 1372;
 
 /// The directory in which FreeBSD keeps snapshots, and its group: "operator".
 const SNAP: Ino = Ino(3);
@@ -54,20 +51,31 @@ pub enum NewfsError {
     Disk(#[from] DiskError),
 }
 
-/// Writes a new volume. `zeroed`: every byte of the disk is zero, and zeroes need not be written.
+/// Writes a new volume of this shape ([`NewfsParams::superblock`]). `rng` gives the generations of the first inodes.
+/// `zeroed`: every byte of the disk is zero, and zeroes need not be written.
+///
+/// [`NewfsParams::superblock`]: ordo_ondisk::superblock::newfs::NewfsParams::superblock
 ///
 /// # Errors
 /// See [`NewfsError`]. After a failure of the disk it holds an unfinished volume.
-pub async fn newfs(rt: &Rt, disk: Rc<dyn Disk>, params: &NewfsParams, zeroed: bool) -> Result<Superblock, NewfsError> {
-    let (sector, size) = (disk.info().sector, disk.info().size);
-    let params = NewfsParams { sector: params.sector.max(sector), ..params.clone() };
-    let superblock = params.superblock()?;
+pub async fn newfs(
+    rt: &Rt,
+    disk: Rc<dyn Disk>,
+    superblock: Superblock,
+    rng: Rng,
+    zeroed: bool,
+) -> Result<Superblock, NewfsError> {
+    let (least, size) = (disk.info().sector, disk.info().size);
     if superblock.volume_bytes() > size {
         return Err(NewfsError::TooLarge { volume: superblock.volume_bytes(), disk: size });
     }
-    let queue = Queue::new(rt, disk, QueueOptions::default());
     let g = superblock.geometry();
-    let mut maker = Maker { queue, zeroed, now: params.now, rng: rt.rng(), writes: VecDeque::new(), g, superblock };
+    if g.fsize < least {
+        return Err(Shape::FragSize { fsize: g.fsize, bsize: g.bsize, least }.into());
+    }
+    let queue = Queue::new(rt, disk, QueueOptions::default());
+    let now = superblock.fields.time;
+    let mut maker = Maker { queue, zeroed, now, rng, writes: VecDeque::new(), g, superblock };
     maker.make().await?;
     Ok(maker.superblock)
 }
@@ -162,12 +170,12 @@ impl Maker {
 
     async fn wipe_magic(&mut self, superblock: ByteOff) -> Result<(), NewfsError> {
         let sector = u64::from(self.queue.info().sector);
-        let at = ByteOff((superblock.0 + MAGIC_AT) / sector * sector);
+        let at = ByteOff((superblock.0 + MAGIC_AT as u64) / sector * sector);
         if at.0 + sector > self.queue.info().size {
             return Ok(());
         }
         let mut bytes = self.read(at, sector as usize).await?;
-        let within = (superblock.0 + MAGIC_AT - at.0) as usize;
+        let within = (superblock.0 + MAGIC_AT as u64 - at.0) as usize;
         bytes[within..within + 4].fill(0);
         self.put(at, &bytes, Kind::Superblock).await
     }
@@ -319,12 +327,12 @@ mod tests {
     use super::*;
     use crate::tests::testing::shapes;
     use ordo_disk::RamDisk;
-    use ordo_ondisk::superblock::newfs::System;
+    use ordo_ondisk::superblock::newfs::{NewfsParams, System};
     use ordo_ondisk::superblock::search;
 
     fn make(disk: &RamDisk, shape: &NewfsParams, zeroed: bool) -> Superblock {
         let rt = Rt::virtual_time(3);
-        rt.block_on(newfs(&rt, Rc::new(disk.clone()), shape, zeroed)).unwrap()
+        rt.block_on(newfs(&rt, Rc::new(disk.clone()), shape.superblock().unwrap(), rt.rng(), zeroed)).unwrap()
     }
 
     fn find(disk: &RamDisk) -> Result<search::FoundUfs, search::NotFound> {
@@ -426,11 +434,12 @@ mod tests {
     #[test]
     fn a_disk_that_is_too_small_or_fails_is_told() {
         let rt = Rt::virtual_time(3);
+        let shape = || shapes()[0].superblock().unwrap();
         let small: Rc<dyn Disk> = Rc::new(RamDisk::new(1 << 20));
-        let outcome = rt.block_on(newfs(&rt, small, &shapes()[0], true));
+        let outcome = rt.block_on(newfs(&rt, small, shape(), rt.rng(), true));
         assert!(matches!(outcome, Err(NewfsError::TooLarge { .. })));
         let stuck = RamDisk::new(shapes()[0].volume_bytes).with(|info| info.read_only = true);
-        let outcome = rt.block_on(newfs(&rt, Rc::new(stuck), &shapes()[0], true));
+        let outcome = rt.block_on(newfs(&rt, Rc::new(stuck), shape(), rt.rng(), true));
         assert!(matches!(outcome, Err(NewfsError::Disk(_))));
     }
 

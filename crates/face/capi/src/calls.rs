@@ -6,6 +6,7 @@ use crate::flags::{
     ORDOFS_TRUNCATE as TRUNCATE, ORDOFS_WRITE as WRITE,
 };
 use crate::handles::Handles;
+use ordofs::disk::Existing;
 use ordofs::vfs::{Attr, Kind, Mode, Stamp};
 use ordofs::{NewLfs, NewVolume, OpenOptions, SharedFile, SharedVolume, Volume, option_list};
 use rustix::io::Errno;
@@ -32,12 +33,12 @@ fn invalid(text: impl Into<String>) -> Failure {
 
 /// Makes a volume in a new file, or over an old one if the words say so.
 pub(crate) fn create(image: &Path, bytes: u64, words: &str) -> Result<()> {
-    let (mut log, mut over) = (false, false);
+    let (mut log, mut existing) = (false, Existing::Refuse);
     for word in words.split(',').map(str::trim).filter(|word| !word.is_empty()) {
         match word {
             "ufs2" => log = false,
             "lfs" => log = true,
-            "overwrite" => over = true,
+            "overwrite" => existing = Existing::Overwrite,
             other => {
                 return Err(invalid(format!(
                     "no kind of volume is called {other:?}; there are ufs2 and lfs, and the word overwrite"
@@ -45,12 +46,8 @@ pub(crate) fn create(image: &Path, bytes: u64, words: &str) -> Result<()> {
             }
         }
     }
-    let made = match (log, over) {
-        (false, false) => NewVolume::new(bytes).create(image),
-        (false, true) => NewVolume::new(bytes).overwrite(image),
-        (true, false) => NewLfs::new(bytes).create(image),
-        (true, true) => NewLfs::new(bytes).overwrite(image),
-    };
+    let plan = if log { NewLfs::new(bytes).plan() } else { NewVolume::new(bytes).plan() };
+    let made = plan.and_then(|plan| plan.create(image, existing));
     Ok(made.map_err(io::Error::from)?)
 }
 

@@ -128,7 +128,7 @@ pub use image::{ImageSpec, open, partitions};
 pub use locate::{begins_at, locate, locate_damaged, locate_to_write};
 pub use located::{Located, locate_on};
 pub use log_home::{is_stream, open_log};
-pub use make::{NewLfs, NewVolume, cleared, refuse_existing};
+pub use make::{Format, NewLfs, NewVolume, Newfs, Plan, cleared, refuse_existing};
 pub use mounted::{LeaksPhase, LeaksProgress, LfsSegments, LfsState, Mounted, ScrubbedPart, without_rules};
 pub use notice::{Notice, Notices, Weight};
 pub use option_words::{option_list, parse_size, split_options};

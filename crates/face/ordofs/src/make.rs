@@ -2,23 +2,56 @@
 //!
 //! E0. What exists is not overwritten unasked, by one rule for every caller, of Rust, C, Python and the command line: a
 //!     file that holds anything but zeroes, and a device with the signature of anything. A symbolic link is what it
-//!     leads to. What may be lost is said by another call, [`NewVolume::overwrite`].
+//!     leads to. What may be lost is said by another call, [`Newfs::overwrite`].
 //! E1. The superblocks of a log-structured volume are written last, when the log that they lead to is durable. Those of
 //!     an older volume are wiped first: a crash in between would leave one that leads into the new log.
+//! E2. The shape is computed once, before anything is opened ([`Format::plan`]): one that is impossible costs nothing
+//!     that is there.
 
 use crate::contents::{self, ContentsKind, Signature};
 use crate::{Notices, OpenError};
-use ordo_disk::{Block, Disk, DiskError, DiskOff, Existing, Kind, Tag, WritePart};
+use ordo_disk::{Block, Disk, DiskError, DiskInfo, DiskOff, Existing, Kind, Tag, WritePart};
 use ordo_ondisk::lfs::newfs::{Initial, initial};
 use ordo_ondisk::lfs::{NewfsOptions, Version};
 use ordo_ondisk::superblock::newfs::NewfsParams;
-use ordo_ondisk::{ByteOff, Format};
-use ordo_rt::{OwnRt, Rt};
+use ordo_ondisk::superblock::{MAGIC_AT, SBLOCKSIZE};
+use ordo_ondisk::{ByteOff, Cgx, Superblock};
+use ordo_rt::{OwnRt, Rng, Rt};
 use std::io::ErrorKind;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-/// A volume that is about to be made.
+/// A format, by the parameters that a volume of it is made with.
+pub trait Format {
+    /// Computes the shape of the volume, and checks that it is possible.
+    ///
+    /// # Errors
+    /// The parameter that makes the volume impossible.
+    fn plan(&self) -> Result<Plan, OpenError>;
+}
+
+impl Format for NewfsParams {
+    fn plan(&self) -> Result<Plan, OpenError> {
+        let superblock = self.superblock().map_err(ordo_ffs::NewfsError::from)?;
+        Ok(Plan { bytes: self.volume_bytes, seed: None, of: Planned::Ufs(Box::new(superblock)) })
+    }
+}
+
+impl Format for NewfsOptions {
+    fn plan(&self) -> Result<Plan, OpenError> {
+        Ok(Plan { bytes: self.device_bytes, seed: None, of: Planned::Lfs(Box::new(initial(self)?)) })
+    }
+}
+
+/// A volume that is about to be made, with the parameters of its format.
+#[derive(Debug, Clone)]
+pub struct Newfs<F> {
+    /// All parameters of its shape.
+    pub params: F,
+}
+
+/// A UFS volume that is about to be made.
 ///
 /// ```
 /// use ordofs::NewVolume;
@@ -34,57 +67,7 @@ use std::rc::Rc;
 ///     .create(&image)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug, Clone)]
-pub struct NewVolume {
-    /// All parameters of its shape.
-    pub params: NewfsParams,
-}
-
-impl NewVolume {
-    /// A UFS2 volume of `size` bytes with FreeBSD's defaults.
-    pub fn new(size: u64) -> NewVolume {
-        NewVolume { params: NewfsParams::new(Format::Ufs2, size) }
-    }
-
-    /// Changes parameters of its shape.
-    pub fn with(mut self, change: impl FnOnce(&mut NewfsParams)) -> NewVolume {
-        change(&mut self.params);
-        self
-    }
-
-    /// Makes the volume in a file, which gets the volume's size, or on a device. What exists is not overwritten.
-    ///
-    /// # Errors
-    /// [`OpenError::Exists`] if the file is there and holds anything but zeroes, or the device has something on it.
-    /// When the file cannot be made or is in use, or the shape is impossible.
-    pub fn create(&self, image: impl AsRef<Path>) -> Result<(), OpenError> {
-        self.make(image.as_ref(), Existing::Refuse)
-    }
-
-    /// As [`NewVolume::create`], and what was there is lost.
-    ///
-    /// # Errors
-    /// When the file cannot be made or is in use, or the shape is impossible.
-    pub fn overwrite(&self, image: impl AsRef<Path>) -> Result<(), OpenError> {
-        self.make(image.as_ref(), Existing::Overwrite)
-    }
-
-    fn make(&self, image: &Path, existing: Existing) -> Result<(), OpenError> {
-        self.params.superblock().map_err(ordo_ffs::NewfsError::from)?;
-        let rt = OwnRt::real_time();
-        let (disk, zeroed) = place(&rt, image, self.params.volume_bytes, existing)?;
-        self.create_on(&rt, disk, zeroed)
-    }
-
-    /// Makes the volume on a disk. `zeroed`: every byte of the disk is zero, so zeroes need not be written.
-    ///
-    /// # Errors
-    /// When the shape is impossible, or the disk fails.
-    pub fn create_on(&self, rt: &Rt, disk: Rc<dyn Disk>, zeroed: bool) -> Result<(), OpenError> {
-        rt.block_on(ordo_ffs::newfs(rt, disk, &self.params, zeroed))?;
-        Ok(())
-    }
-}
+pub type NewVolume = Newfs<NewfsParams>;
 
 /// A log-structured volume that is about to be made.
 ///
@@ -95,68 +78,157 @@ impl NewVolume {
 /// NewLfs::new(64 << 20).with(|of| of.segment = Some(256 << 10)).create(&image)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug, Clone)]
-pub struct NewLfs {
-    /// All parameters of its shape.
-    pub options: NewfsOptions,
+pub type NewLfs = Newfs<NewfsOptions>;
+
+impl NewVolume {
+    /// A UFS2 volume of `size` bytes with FreeBSD's defaults.
+    pub fn new(size: u64) -> NewVolume {
+        Newfs { params: NewfsParams::new(ordo_ondisk::Format::Ufs2, size) }
+    }
 }
 
 impl NewLfs {
     /// A volume of `size` bytes of NetBSD's version 2, with blocks of 8 KiB and fragments of 1 KiB.
     pub fn new(size: u64) -> NewLfs {
         let usual = NewfsOptions::new(Version::V2, size);
-        NewLfs { options: NewfsOptions { block: Some(8192), fragment: Some(1024), ..usual } }
+        Newfs { params: NewfsOptions { block: Some(8192), fragment: Some(1024), ..usual } }
     }
+}
 
+impl<F: Format> Newfs<F> {
     /// Changes parameters of its shape.
-    pub fn with(mut self, change: impl FnOnce(&mut NewfsOptions)) -> NewLfs {
-        change(&mut self.options);
+    pub fn with(mut self, change: impl FnOnce(&mut F)) -> Newfs<F> {
+        change(&mut self.params);
         self
     }
 
-    /// As [`NewVolume::create`].
+    /// Computes its shape.
     ///
     /// # Errors
-    /// [`OpenError::Exists`]; when the file cannot be made or is in use, or the shape is impossible.
-    pub fn create(&self, image: impl AsRef<Path>) -> Result<(), OpenError> {
-        self.make(image.as_ref(), Existing::Refuse)
+    /// When it is impossible.
+    pub fn plan(&self) -> Result<Plan, OpenError> {
+        self.params.plan()
     }
 
-    /// As [`NewVolume::overwrite`].
+    /// Makes the volume in a file, which gets the volume's size, or on a device. What exists is not overwritten.
+    ///
+    /// # Errors
+    /// [`OpenError::Exists`] if the file is there and holds anything but zeroes, or the device has something on it.
+    /// When the file cannot be made or is in use, or the shape is impossible.
+    pub fn create(&self, image: impl AsRef<Path>) -> Result<(), OpenError> {
+        self.plan()?.create(image.as_ref(), Existing::Refuse)
+    }
+
+    /// As [`Newfs::create`], and what was there is lost.
     ///
     /// # Errors
     /// When the file cannot be made or is in use, or the shape is impossible.
     pub fn overwrite(&self, image: impl AsRef<Path>) -> Result<(), OpenError> {
-        self.make(image.as_ref(), Existing::Overwrite)
+        self.plan()?.create(image.as_ref(), Existing::Overwrite)
     }
 
-    fn make(&self, image: &Path, existing: Existing) -> Result<(), OpenError> {
-        self.options.superblock()?;
-        let rt = OwnRt::real_time();
-        let (disk, _) = place(&rt, image, self.options.device_bytes, existing)?;
-        self.create_on(&rt, disk)
-    }
-
-    /// Makes the volume on a disk, whatever it holds: what the log does not lead to is not read.
+    /// Makes the volume on a disk. `zeroed`: every byte of the disk is zero, so zeroes need not be written.
     ///
     /// # Errors
     /// When the shape is impossible, or the disk fails.
-    pub fn create_on(&self, rt: &Rt, disk: Rc<dyn Disk>) -> Result<(), OpenError> {
-        let new = initial(&self.options)?;
-        let (info, fragment) = (disk.info(), new.superblock.fields.fsize);
-        if self.options.device_bytes > info.size {
-            return Err(OpenError::TooLarge { volume: self.options.device_bytes, disk: info.size });
+    pub fn create_on(&self, rt: &Rt, disk: Rc<dyn Disk>, zeroed: bool) -> Result<(), OpenError> {
+        self.plan()?.write(rt, disk, zeroed)
+    }
+}
+
+/// A volume whose shape is computed.
+#[derive(Debug)]
+pub struct Plan {
+    bytes: u64,
+    seed: Option<u64>,
+    of: Planned,
+}
+
+#[derive(Debug)]
+enum Planned {
+    Ufs(Box<Superblock>),
+    Lfs(Box<Initial>),
+}
+
+impl Plan {
+    /// The random numbers in the volume come from a seed, and not from the executor.
+    #[must_use]
+    pub fn seeded(self, seed: u64) -> Plan {
+        Plan { seed: Some(seed), ..self }
+    }
+
+    /// Bytes of the device that it is made for.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The superblock of a UFS volume.
+    pub fn ufs(&self) -> Option<&Superblock> {
+        match &self.of {
+            Planned::Ufs(superblock) => Some(superblock),
+            Planned::Lfs(_) => None,
         }
-        if new.superblock.version == Version::V1 && new.superblock.geometry().unit < info.sector {
-            return Err(OpenError::SmallUnit(info.sector));
+    }
+
+    /// Where its superblocks lie, which lead to all the rest; of the copies in the groups, what they are known by. The
+    /// first one is the last: what has it is complete.
+    pub fn superblocks(&self) -> Vec<Range<u64>> {
+        match &self.of {
+            Planned::Ufs(sb) => {
+                let g = sb.geometry();
+                let copies = (0..g.ncg).map(|c| g.byte(g.cgsblock(Cgx(c))).0 + MAGIC_AT as u64);
+                let primary = sb.at.0..sb.at.0 + SBLOCKSIZE as u64;
+                copies.map(|at| at..at + 4).chain(std::iter::once(primary)).collect()
+            }
+            Planned::Lfs(new) => new.superblocks.iter().map(|(at, bytes)| at.0..at.0 + bytes.len() as u64).collect(),
         }
-        if fragment < info.sector {
-            return Err(OpenError::SmallFragments { fragment, sector: info.sector });
+    }
+
+    /// Makes the volume at a path (E0).
+    ///
+    /// # Errors
+    /// As [`Newfs::create`].
+    pub fn create(&self, image: &Path, existing: Existing) -> Result<(), OpenError> {
+        let rt = OwnRt::real_time();
+        let (disk, zeroed) = place(&rt, image, self.bytes, existing)?;
+        self.write(&rt, disk, zeroed)
+    }
+
+    /// Makes the volume on a disk. `zeroed`: every byte of the disk is zero, so zeroes need not be written.
+    ///
+    /// # Errors
+    /// When it does not fit there, or the disk fails.
+    pub fn write(&self, rt: &Rt, disk: Rc<dyn Disk>, zeroed: bool) -> Result<(), OpenError> {
+        let new = match &self.of {
+            Planned::Ufs(superblock) => {
+                let rng = self.seed.map_or_else(|| rt.rng(), |seed| Rng::new(seed).fork());
+                rt.block_on(ordo_ffs::newfs(rt, disk, (**superblock).clone(), rng, zeroed))?;
+                return Ok(());
+            }
+            Planned::Lfs(new) => new,
+        };
+        self.check(&new.superblock, &disk.info())?;
+        if !zeroed {
+            let mut old = contents::contents(rt, &disk)?;
+            old.retain(|found| matches!(found.kind, ContentsKind::Ufs | ContentsKind::Lfs | ContentsKind::Bsd));
+            contents::wipe(rt, &disk, &old)?;
         }
-        let mut old = contents::contents(rt, &disk)?;
-        old.retain(|found| matches!(found.kind, ContentsKind::Ufs | ContentsKind::Lfs | ContentsKind::Bsd));
-        contents::wipe(rt, &disk, &old)?;
-        Ok(rt.block_on(write(&*disk, &new))?)
+        Ok(rt.block_on(write(&*disk, new))?)
+    }
+
+    /// Whether a log-structured volume fits on such a disk.
+    fn check(&self, superblock: &ordo_ondisk::lfs::Superblock, disk: &DiskInfo) -> Result<(), OpenError> {
+        let fragment = superblock.fields.fsize;
+        if self.bytes > disk.size {
+            return Err(OpenError::TooLarge { volume: self.bytes, disk: disk.size });
+        }
+        if superblock.version == Version::V1 && superblock.geometry().unit < disk.sector {
+            return Err(OpenError::SmallUnit(disk.sector));
+        }
+        if fragment < disk.sector {
+            return Err(OpenError::SmallFragments { fragment, sector: disk.sector });
+        }
+        Ok(())
     }
 }
 

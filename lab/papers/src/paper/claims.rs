@@ -25,9 +25,52 @@ pub struct Claim {
     pub statement: String,
     /// The expectation.
     pub expected: Table,
+    /// The questions that it asks of the results.
+    #[serde(default)]
+    pub(crate) query: Vec<Query>,
     /// Conditions and doubts.
     #[serde(default)]
     pub notes: String,
+}
+
+/// How the numbers are judged.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum By {
+    /// Each by the claim's value or bounds.
+    #[default]
+    Number,
+    /// Their geometric mean over the sizes, so.
+    Mean,
+    /// In the claim's order, at each size.
+    Order,
+    /// What is lost from the first size to the last, in the claim's order.
+    Fall,
+    /// All alike, at each size.
+    Comparable,
+    /// More or less at the last size than at the first, as the claim's direction says, for each system.
+    Trend,
+}
+
+/// What a claim asks of the results; the head of the data file explains its keys.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Query {
+    pub(crate) by: By,
+    pub(crate) step: Vec<String>,
+    pub(crate) at: Vec<u32>,
+    pub(crate) sizes: Option<(u32, u32)>,
+    pub(crate) field: String,
+    pub(crate) over: Option<String>,
+    pub(crate) a: Vec<String>,
+    pub(crate) b: Vec<String>,
+    pub(crate) per: Option<f64>,
+    pub(crate) loss: bool,
+    pub(crate) times: Option<f64>,
+    pub(crate) each: bool,
+    pub(crate) name: Option<String>,
+    pub(crate) says: Option<String>,
+    pub(crate) why: Option<String>,
 }
 
 impl Claim {

@@ -9,6 +9,7 @@ mod lvc1995;
 mod mup1994;
 mod parallel;
 mod printed;
+mod query;
 mod recovery;
 mod set_up;
 mod write_cost;

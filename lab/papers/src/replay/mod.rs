@@ -123,7 +123,7 @@ impl Replay<'_> {
                 return Err(LabError::Program("what the trace found there has no room on the volume".into()));
             }
             match self.scheme {
-                LFS_SCHEME => self.machine.make_lfs(size).create_on(&rt, disk.clone())?,
+                LFS_SCHEME => self.machine.make_lfs(size).create_on(&rt, disk.clone(), false)?,
                 _ => self.machine.make(size).create_on(&rt, disk.clone(), true)?,
             }
             let mounted =

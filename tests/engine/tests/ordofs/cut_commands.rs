@@ -151,6 +151,6 @@ fn no_cut_of_a_command_leaves_a_ufs_volume_that_nobody_can_use() {
 #[test]
 fn no_cut_of_a_command_leaves_a_log_structured_volume_that_nobody_can_use() {
     let ram = RamDisk::new(DISK);
-    NewLfs::new(DISK).create_on(&Rt::virtual_time(1), Rc::new(ram.clone())).unwrap();
+    NewLfs::new(DISK).create_on(&Rt::virtual_time(1), Rc::new(ram.clone()), false).unwrap();
     cut_everywhere("LFS", &ram);
 }

@@ -110,7 +110,7 @@ fn a_handle_finds_its_file_and_no_other_on_every_shape_of_volume() {
 fn a_handle_finds_its_file_and_no_other_in_a_log() {
     let rt = Rt::virtual_time(7);
     let ram = RamDisk::new(24 << 20);
-    NewLfs::new(24 << 20).create_on(&rt, Rc::new(ram.clone())).unwrap();
+    NewLfs::new(24 << 20).create_on(&rt, Rc::new(ram.clone()), false).unwrap();
     live(&rt, || {
         let located = locate_on(&rt, Rc::new(ram.clone())).unwrap();
         rt.block_on(Mounted::mount(&rt, located, &MountOptions::default())).unwrap()

@@ -145,6 +145,6 @@ fn a_damaged_pointer_and_a_log_are_refused() {
 
     let ram = RamDisk::new(64 << 20);
     let disk: Rc<dyn Disk> = Rc::new(ram.clone());
-    NewLfs::new(64 << 20).create_on(&rt, disk).unwrap();
+    NewLfs::new(64 << 20).create_on(&rt, disk, false).unwrap();
     assert!(matches!(placement(&rt, &ram), Err(OpenError::OnlyUfs)));
 }

@@ -80,7 +80,7 @@ fn every_kind_of_volume_keeps_a_record_and_one_writer() {
     }
     for version in [Version::V1, Version::V2, Version::Lfs64] {
         let ram = RamDisk::new(16 << 20);
-        NewLfs::new(16 << 20).with(|of| of.version = version).create_on(&rt, on(&ram)).unwrap();
+        NewLfs::new(16 << 20).with(|of| of.version = version).create_on(&rt, on(&ram), false).unwrap();
         volumes.push(ram);
     }
     for ram in volumes {
@@ -336,7 +336,7 @@ fn a_writer_that_is_stopped_anywhere_under_a_log_writes_nothing_when_it_goes_on(
 fn a_writer_that_is_stopped_anywhere_in_a_log_structured_volume_writes_nothing_when_it_goes_on() {
     let make = |rt: &Rt| {
         let ram = RamDisk::new(16 << 20);
-        NewLfs::new(16 << 20).create_on(rt, on(&ram)).unwrap();
+        NewLfs::new(16 << 20).create_on(rt, on(&ram), false).unwrap();
         ram
     };
     every_stop(None, make, 3);

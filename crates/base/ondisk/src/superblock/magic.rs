@@ -13,7 +13,7 @@ pub const MAGIC_MTB: u32 = 0x00de_cade;
 /// A volume whose creation did not finish.
 pub const MAGIC_UNFINISHED: u32 = 0x1996_0408;
 /// Offset of the magic.
-pub(super) const MAGIC_AT: usize = 1372;
+pub const MAGIC_AT: usize = 1372;
 
 /// The kind of volume, by the four bytes at offset 1372.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -27,8 +27,7 @@ pub use fields::SBLOCKSIZE;
 use fields::{SbFields, ck, flag};
 pub use fit::Unfit;
 pub use keeper::{Keeper, LogAt, LogForm};
-use magic::MAGIC_AT;
-pub use magic::{MAGIC_MTB, MAGIC_UFS1, MAGIC_UFS2, MAGIC_UFS2EA, MAGIC_UNFINISHED, Magic};
+pub use magic::{MAGIC_AT, MAGIC_MTB, MAGIC_UFS1, MAGIC_UFS2, MAGIC_UFS2EA, MAGIC_UNFINISHED, Magic};
 
 /// Offset of the hash.
 const CKHASH_AT: usize = 1304;

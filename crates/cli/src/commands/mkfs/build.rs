@@ -28,7 +28,7 @@ use ordo_ondisk::superblock::newfs::NewfsParams;
 use ordo_vfs::{Refusal, Stamp};
 use ordofs::disk::{Disk, FileOptions, Withheld};
 use ordofs::rt::Rt;
-use ordofs::{ImageSpec, MountOptions, schemes};
+use ordofs::{ImageSpec, MountOptions, Plan, schemes};
 use std::path::Path;
 use std::rc::Rc;
 
@@ -99,13 +99,13 @@ fn on_disk(args: &Args, spec: &ImageSpec, tree: &Tree, clock: Clock) -> anyhow::
     if args.size.is_some_and(|size| size > info.size) {
         bail!("{spec}: has only {} bytes; give a smaller --size", info.size);
     }
-    let new = shaped(args, tree, Some(args.size.unwrap_or(info.size)), info.sector, clock, 0)?;
+    let plan = shaped(args, tree, Some(args.size.unwrap_or(info.size)), info.sector, clock, 0)?;
     interrupt::check().map_err(|error| left(spec, error.into(), Left::Old))?;
     let all = || {
         wipe(&rt, spec, &disk, &found)?;
         drop((disk, rt));
         let rt = clock.rt();
-        made(args, spec, tree, &rt, open(&rt)?, false, &new)
+        made(args, spec, tree, &rt, open(&rt)?, false, &plan)
     };
     all().map_err(|error| left(spec, error, Left::Lost))
 }
@@ -147,15 +147,15 @@ fn in_file(args: &Args, spec: &ImageSpec, tree: &Tree, clock: Clock) -> anyhow::
     let wanted = args.size.or(there.filter(|&len| len > 0));
     let need = sizing::need(tree, &NewfsParams::new(ordo_ondisk::Format::Ufs2, 0)).bytes;
     for tries in 0.. {
-        let new = shaped(args, tree, wanted, 512, clock, tries)?;
+        let plan = shaped(args, tree, wanted, 512, clock, tries)?;
         let site = Site::choose(&spec.path, need).map_err(|error| match error.downcast() {
             Ok(error) => image::open_error(&spec.path, ordofs::OpenError::Disk(error)),
             Err(error) => error.context(spec.to_string()),
         })?;
         let rt = clock.rt();
-        let disk = ordofs::disk::new_file(&rt, site.path(), new.bytes(), site.existing(args.force));
+        let disk = ordofs::disk::new_file(&rt, site.path(), plan.bytes(), site.existing(args.force));
         let (disk, zeroed) = disk.map_err(|error| image::open_error(&spec.path, error.into()))?;
-        let done = made(args, spec, tree, &rt, Rc::new(disk), zeroed, &new);
+        let done = made(args, spec, tree, &rt, Rc::new(disk), zeroed, &plan);
         drop(rt);
         match done {
             Ok(lost) => return site.keep().map(|()| lost),
@@ -179,11 +179,11 @@ fn made(
     rt: &Rt,
     disk: Rc<dyn Disk>,
     zeroed: bool,
-    new: &New,
+    plan: &Plan,
 ) -> anyhow::Result<Lost> {
     let open_error = |error| image::open_error(&spec.path, error);
-    let late = Rc::new(Withheld::new(disk, &new.superblocks()));
-    new.create_on(rt, late.clone(), zeroed).map_err(open_error)?;
+    let late = Rc::new(Withheld::new(disk, &plan.superblocks()));
+    plan.write(rt, late.clone(), zeroed).map_err(open_error)?;
     let lost = filled(args, spec, tree, rt, late.clone())?;
     interrupt::check()?;
     rt.block_on(late.release())?;
@@ -198,7 +198,7 @@ fn is_full(error: &anyhow::Error) -> bool {
 }
 
 /// A volume that will be made for the tree: `bytes` long, or as long as needed.
-fn shaped(args: &Args, tree: &Tree, bytes: Option<u64>, sector: u32, clock: Clock, tries: u32) -> anyhow::Result<New> {
+fn shaped(args: &Args, tree: &Tree, bytes: Option<u64>, sector: u32, clock: Clock, tries: u32) -> anyhow::Result<Plan> {
     let room = Room { bytes: args.source.free.unwrap_or(0), inodes: args.source.free_inodes.unwrap_or(0), tries };
     let mut new = args.new_volume(bytes.unwrap_or(0), sector, clock);
     match &mut new {
@@ -208,16 +208,15 @@ fn shaped(args: &Args, tree: &Tree, bytes: Option<u64>, sector: u32, clock: Cloc
             // A second earlier than the mount: FreeBSD's journal tells mounts apart by their time.
             new.params.now = clock.now.saturating_sub(1).max(0);
         }
-        New::Log(new) => {
-            let shape = sizing::of_log(new.options.block, new.options.fragment);
+        New::Lfs(new) => {
+            let shape = sizing::of_log(new.params.block, new.params.fragment);
             let Need { bytes: data, inodes } = sizing::need(tree, &shape);
             if bytes.is_none() {
-                new.options.device_bytes = sizing::log(data, inodes, room);
+                new.params.device_bytes = sizing::log(data, inodes, room);
             }
         }
     }
-    new.check().map_err(usage)?;
-    Ok(new)
+    new.plan().map_err(usage)
 }
 
 /// The tree fits, but not with the room that shall stay free.

@@ -38,11 +38,6 @@ impl Clock {
         rt
     }
 
-    /// An executor for a volume without contents: on this clock only where that is asked for.
-    pub(super) fn rt_of_empty(self) -> Rt {
-        if self.latest.is_some() { self.rt() } else { Rt::real_time() }
-    }
-
     /// The random part of the volume's number.
     pub(super) fn id(self) -> u32 {
         (self.seed ^ self.seed >> 32) as u32

@@ -26,8 +26,7 @@ pub(crate) use manifest::read as read_manifest;
 use ordofs::disk::fence::DEFAULT_INTERVAL;
 use ordofs::disk::{Existing, FileOptions};
 use ordofs::rt::Rt;
-use ordofs::{ImageSpec, JournalChange, MmpChange, Tuning};
-use shape::New;
+use ordofs::{ImageSpec, JournalChange, MmpChange, Plan, Tuning};
 
 /// Makes the volume and prints its properties.
 pub(crate) fn run(args: &Args) -> Outcome {
@@ -50,11 +49,10 @@ pub(crate) fn run(args: &Args) -> Outcome {
     match (args.size, spec.part.is_none() && spec.offset.is_none() && plain) {
         (Some(size), true) if !is_url(&spec) => {
             // An error here concerns the shape, not the file: the user must change the arguments.
-            let new = args.new_volume(size, 512, clock);
-            args.check_of(&new).map_err(usage)?;
+            let plan = args.plan(size, 512, clock).map_err(usage)?;
             let existing = if args.force { Existing::Overwrite } else { Existing::Refuse };
             let instead = "give --force to make it anew, or no --size to use it as it is";
-            new.create(clock, &spec.path, existing).map_err(|error| refused(&spec, error, instead))?;
+            plan.create(&spec.path, existing).map_err(|error| refused(&spec, error, instead))?;
         }
         (size, _) => {
             let rt = Rt::real_time();
@@ -65,17 +63,14 @@ pub(crate) fn run(args: &Args) -> Outcome {
                 ask(&rt, &spec, &disk, &found)?;
             }
             let info = disk.info();
-            let new = args.new_volume(size.unwrap_or(info.size).min(info.size), info.sector, clock);
             if size.is_some_and(|size| size > info.size) {
                 bail!("{spec}: has only {} bytes; give a smaller --size", info.size);
             }
-            args.check_of(&new).map_err(|why| usage(format!("{spec}: {why}")))?;
+            let plan = args.plan(size.unwrap_or(info.size), info.sector, clock);
+            let plan = plan.map_err(|why| usage(format!("{spec}: {why}")))?;
             // Before the volume is made, because a signature may lie in the middle of it.
             wipe(&rt, &spec, &disk, &found)?;
-            drop((disk, rt));
-            let rt = clock.rt_of_empty();
-            let disk = ordofs::open(&rt, &spec, &options).map_err(open_error)?;
-            new.create_on(&rt, disk, false).map_err(open_error)?;
+            plan.write(&rt, disk, false).map_err(open_error)?;
         }
     }
     args.protect(&spec)?;
@@ -87,16 +82,13 @@ pub(crate) fn run(args: &Args) -> Outcome {
 }
 
 impl Args {
-    /// Whether such a volume is possible, with all that it shall have; if not, why. Called before anything is written.
-    fn check_of(&self, new: &New) -> Result<(), String> {
-        new.check()?;
-        match (new, self.log()) {
-            (New::Ufs(new), Some(tuning)) => {
-                let superblock = new.params.superblock().map_err(|error| error.to_string())?;
-                tuning.check_new(&superblock).map_err(|error| format!("--log-size: {error}"))
-            }
-            _ => Ok(()),
+    /// The shape of a volume of `bytes`, if it is possible with all that it shall have; if not, why.
+    fn plan(&self, bytes: u64, sector: u32, clock: Clock) -> Result<Plan, String> {
+        let plan = self.new_volume(bytes, sector, clock).plan()?.seeded(clock.seed);
+        if let (Some(superblock), Some(tuning)) = (plan.ufs(), self.log()) {
+            tuning.check_new(superblock).map_err(|error| format!("--log-size: {error}"))?;
         }
+        Ok(plan)
     }
 
     /// The change that makes the log, if there shall be one.

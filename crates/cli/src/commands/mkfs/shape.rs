@@ -3,17 +3,10 @@
 use super::args::{Args, For, Form, Order, VolumeType};
 use super::clock::Clock;
 use crate::out::usage;
-use ordo_ondisk::lfs::newfs::initial;
 use ordo_ondisk::lfs::{NewfsOptions, Version};
-use ordo_ondisk::superblock::SBLOCKSIZE;
 use ordo_ondisk::superblock::newfs::{NewfsParams, Rotation, System};
-use ordo_ondisk::{Cgx, Endian, Format};
-use ordofs::disk::{Disk, Existing};
-use ordofs::rt::Rt;
-use ordofs::{Acls, NewLfs, NewVolume, OpenError};
-use std::ops::Range;
-use std::path::Path;
-use std::rc::Rc;
+use ordo_ondisk::{Endian, Format};
+use ordofs::{Acls, NewLfs, NewVolume, Plan};
 
 /// Revolutions per second, and sectors of a track, of the disks for which rotational placement was designed.
 const REVOLUTIONS: u32 = 60;
@@ -22,70 +15,20 @@ const SECTORS_OF_A_TRACK: u32 = 32;
 /// Bytes of a block of UFS.
 const BLOCK: u32 = 32 << 10;
 
-/// The bytes of a superblock by which it is known as one.
-const KNOWN_BY: Range<u64> = 1372..1376;
-
 /// A volume that is about to be made.
 pub(super) enum New {
     Ufs(NewVolume),
-    Log(NewLfs),
+    Lfs(NewLfs),
 }
 
 impl New {
-    /// Whether it can have this shape; if not, why.
-    pub(super) fn check(&self) -> Result<(), String> {
-        match self {
-            New::Ufs(new) => new.params.superblock().map(drop).map_err(|error| error.to_string()),
-            New::Log(new) => new.options.superblock().map(drop).map_err(|error| error.to_string()),
-        }
-    }
-
-    /// Makes it in a file.
-    pub(super) fn create(&self, clock: Clock, path: &Path, existing: Existing) -> Result<(), OpenError> {
-        let rt = clock.rt_of_empty();
-        let (disk, zeroed) = match ordofs::disk::new_file(&rt, path, self.bytes(), existing) {
-            Err(ordofs::disk::OpenError::Exists { path }) => {
-                // With the name of what it holds.
-                ordofs::refuse_existing(&path)?;
-                return Err(ordofs::disk::OpenError::Exists { path }.into());
-            }
-            made => made?,
+    /// Its shape; if it cannot have it, why.
+    pub(super) fn plan(&self) -> Result<Plan, String> {
+        let plan = match self {
+            New::Ufs(new) => new.plan(),
+            New::Lfs(new) => new.plan(),
         };
-        self.create_on(&rt, Rc::new(disk), zeroed)
-    }
-
-    /// Where its superblocks lie, which lead to all the rest; of the copies in the groups, what they are known by. The
-    /// first one is the last: what has it is complete.
-    pub(super) fn superblocks(&self) -> Vec<Range<u64>> {
-        match self {
-            New::Ufs(new) => {
-                let Ok(sb) = new.params.superblock() else { return Vec::new() };
-                let g = sb.geometry();
-                let copies = (0..g.ncg).map(|c| g.byte(g.cgsblock(Cgx(c))).0);
-                let copies = copies.map(|at| at + KNOWN_BY.start..at + KNOWN_BY.end);
-                copies.chain(std::iter::once(sb.at.0..sb.at.0 + SBLOCKSIZE as u64)).collect()
-            }
-            New::Log(new) => {
-                let found = initial(&new.options).map(|new| new.superblocks).unwrap_or_default();
-                found.iter().map(|(at, bytes)| at.0..at.0 + bytes.len() as u64).collect()
-            }
-        }
-    }
-
-    /// Bytes of the device that it is made for.
-    pub(super) fn bytes(&self) -> u64 {
-        match self {
-            New::Ufs(new) => new.params.volume_bytes,
-            New::Log(new) => new.options.device_bytes,
-        }
-    }
-
-    /// Makes it on a disk. `zeroed`: every byte of it is zero.
-    pub(super) fn create_on(&self, rt: &Rt, disk: Rc<dyn Disk>, zeroed: bool) -> Result<(), OpenError> {
-        match self {
-            New::Ufs(new) => new.create_on(rt, disk, zeroed),
-            New::Log(new) => new.create_on(rt, disk),
-        }
+        plan.map_err(|error| error.to_string())
     }
 }
 
@@ -147,7 +90,7 @@ impl Args {
         match self.kind {
             VolumeType::Ufs1 => New::Ufs(NewVolume { params: self.params(Format::Ufs1, bytes, sector, clock) }),
             VolumeType::Ufs2 => New::Ufs(NewVolume { params: self.params(Format::Ufs2, bytes, sector, clock) }),
-            VolumeType::Lfs => New::Log(NewLfs::new(bytes).with(|of| self.put(of, sector, clock))),
+            VolumeType::Lfs => New::Lfs(NewLfs::new(bytes).with(|of| self.put(of, sector, clock))),
         }
     }
 
@@ -202,20 +145,5 @@ impl Args {
             id: clock.id(),
             ..usual
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use ordo_ondisk::superblock::{Magic, Superblock};
-
-    #[test]
-    fn a_superblock_is_known_by_a_few_bytes_alone() {
-        let mut sb: Superblock = NewfsParams::new(Format::Ufs2, 64 << 20).superblock().unwrap();
-        let mut bytes = sb.encode(1);
-        assert!(Magic::of(&bytes).is_some());
-        bytes[KNOWN_BY.start as usize..KNOWN_BY.end as usize].fill(0);
-        assert!(Magic::of(&bytes).is_none());
     }
 }

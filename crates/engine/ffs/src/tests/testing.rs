@@ -152,8 +152,9 @@ impl Bench {
     fn with(shape: &NewfsParams, policy: Policy) -> Bench {
         let rt = Rt::virtual_time(1);
         let disk = RamDisk::new(shape.volume_bytes);
-        rt.block_on(newfs(&rt, Rc::new(disk.clone()), shape, true)).unwrap();
-        let g = shape.superblock().unwrap().geometry();
+        let sb = shape.superblock().unwrap();
+        let g = sb.geometry();
+        rt.block_on(newfs(&rt, Rc::new(disk.clone()), sb, rt.rng(), true)).unwrap();
         Bench::mount_with(rt, disk, Rc::new(Plain::of(&g)), &Opening::default(), policy)
     }
 

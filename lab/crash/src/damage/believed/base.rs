@@ -150,7 +150,7 @@ impl Variant {
         let (bsize, fsize, endian) = (4096, 512, self.endian);
         let shape = Shape { format: Format::Ufs1, size: SIZE, bsize, fsize, endian, log: None };
         let log = LogShape { version, ..LogShape::of(SIZE, bsize) };
-        shape.log_volume(log).create_on(rt, Rc::new(ram.clone())).map_err(broken)
+        shape.log_volume(log).create_on(rt, Rc::new(ram.clone()), false).map_err(broken)
     }
 
     /// Uses the volume, and leaves it, orderly or not. Returns the numbers of its directories.

@@ -1,16 +1,17 @@
-//! Judges every claim of the paper. The fields of a claim decide where they can; where its words name workloads or
-//! systems that no field does, the numbers are computed here, and those of figures 1 to 3 in [`super::micro`].
+//! Judges every claim of the paper. Most are queries of the results, or say all in their own fields; what needs more is
+//! computed here, and what figures 1 to 3 say in [`super::micro`].
 //!
 //! C1. A claim about a system that was not run is not tested.
 //! C2. Performance is work per second: more is better. Of ssh, Netnews and PostMark it is one over the time.
 //! C3. PostMark's time is that of its transactions, without making the pool and removing it: the paper says of it
 //!     "performance (in transactions per second)" (section 7.3), and its 21 s, 1,572 s and factor of 15 agree only so.
 
-use super::experiments::{Results, SDET_USERS, Sample, Step, Work};
-use super::systems::{ASYNC_JOURNALS, NO_RULE, eight};
+use super::experiments::{Results, Sample, Step, Work};
+use super::systems::{ASYNC_JOURNALS, eight};
 use super::tables::seconds;
 use crate::paper::claims::{Claim, claims_of};
-use crate::paper::judge::{Judged, comparable, each, not_judged, number, order, short, untested};
+use crate::paper::judge::{Judged, comparable, not_judged, number, order, short, untested};
+use crate::paper::query::{Measured, answer};
 use ordo_report::results::Verdict;
 
 /// Every claim, in the order of the file.
@@ -115,36 +116,17 @@ impl Bench<'_> {
 
     fn judged(&self) -> Option<Judged> {
         let claim = self.claim;
+        if !claim.query.is_empty() {
+            return answer(claim, self);
+        }
         if let Some(of_micro) = self.id().strip_prefix('f').filter(|rest| rest.starts_with(['1', '2', '3'])) {
             return self.of_micro(of_micro);
         }
         match self.id() {
-            "abs.sync_journal_limited" => self
-                .on_each(&["micro.zero", "ssh.unpack", "netnews.expire"], |bench, workload| bench.order_of(workload)),
             "abs.async_comparable" => self.comparable_in_most(),
             "abs.su_excels_micro" => self.of_micro("2.su_best"),
             "concl.sync_penalty_max" => Some(number(claim, &[self.largest_penalty()?])),
-            "concl.two_disk_still_penalised" => {
-                let workloads = ["micro.zero", "ssh.unpack", "netnews.unbatch", "netnews.expire", "postmark-small"];
-                self.numbers(&workloads, |bench, workload| bench.speed(workload, "lffs-wafs-2sync", "lffs-wafs-2async"))
-            }
-            "concl.architectures_comparable" => {
-                self.on_each(&MACRO, |bench, workload| bench.alike(workload, &claim.list("systems")))
-            }
-            "s3.async_beats_group_commit" => self.order_of("concurrent metadata streams"),
             "s3.journal_extra_io" => self.log_in_order(),
-            "s3.log_replaces_repeated" => {
-                order(claim, |system| self.mean(Work::Micro(Step::Create, 1), system, |s| Some(s.metadata_writes)))
-            }
-            "s4.rollback_extra_writes" => order(claim, |system| self.mean(Work::Netnews, system, |s| Some(s.writes))),
-            "s4.delete_background_delay" => Some(number(
-                claim,
-                &[("freed".into(), self.mean(Work::OneRemove, "soft-updates", |s| Some(s.freed_s))?)],
-            )),
-            "s6.su_typical_latency" => self.durable_after(Work::OneCreate),
-            "s6.su_max_latency" => self.durable_after(Work::OneInNew),
-            "s6.stale_penalty_ssh" => self.rule_costs("ssh"),
-            "s6.stale_penalty_netnews" => self.rule_costs("netnews"),
             "s7.build_cpu" => {
                 let share = self.mean(Work::Ssh, "ffs", |sample| {
                     let build = sample.phases.get("build")?;
@@ -158,16 +140,7 @@ impl Bench<'_> {
                 Some(number(claim, &[("transactions".into(), rate(Work::PostmarkSmall)? / rate(Work::PostmarkLarge)?)]))
             }
             "s7.postmark_data" => self.pool_bytes(),
-            "s8.ssh_cpu_phases" => {
-                self.cpu_phases(&["soft-updates", "lffs-file", "lffs-wafs-1async", "lffs-wafs-2async"])
-            }
-            "s8.ssh_sync_less_cpu_phase" => self.cpu_phases(&["lffs-wafs-1sync", "lffs-wafs-2sync"]),
             "s8.news_disk_bound" => self.disk_bound(),
-            "s8.news_su_writes" => {
-                // FFS writes each change at once, so soft updates cannot write more than it does.
-                let writes = |system| self.mean(Work::Netnews, system, |s| Some(s.writes));
-                Some(number(claim, &[("of FFS-async's".into(), writes("soft-updates")? / writes("ffs-async")?)]))
-            }
             "s8.news_extra_inode_share" => self.share_of_rollbacks(|inode| inode),
             "s8.news_extra_other_share" => self.share_of_rollbacks(|inode| 1.0 - inode),
             "s8.large_run_longer" => {
@@ -175,15 +148,6 @@ impl Bench<'_> {
                 Some(number(claim, &[("elapsed".into(), time(Work::PostmarkLarge)? / time(Work::PostmarkSmall)?)]))
             }
             "s8.netnews_files_per_s" => self.millis_per_article(),
-            "f4.sync_drop" => self.fewer_scripts(),
-            "f4.sync_minimal" => self
-                .numbers(&["lffs-wafs-1sync", "lffs-wafs-2sync"], |bench, system| bench.speed("sdet", system, "ffs")),
-            "f5.sync_disks" => {
-                self.on_each(&["postmark-small", "postmark-large"], |bench, workload| bench.order_of(workload))
-            }
-            "f5.async_disks" => self.on_each(&["postmark-small", "postmark-large"], |bench, workload| {
-                bench.alike(workload, &claim.list("systems"))
-            }),
             "f5.delayed_delete_interferes" => {
                 order(claim, |workload| self.speed(workload, "soft-updates", "ffs-async"))
             }
@@ -249,19 +213,6 @@ impl Bench<'_> {
         comparable(self.claim, systems, |system| self.perf(workload, system))
     }
 
-    /// The same rule on each of several workloads.
-    fn on_each(&self, workloads: &[&str], rule: impl Fn(&Self, &str) -> Option<Judged>) -> Option<Judged> {
-        let judged: Option<Vec<_>> =
-            workloads.iter().map(|workload| Some(((*workload).to_owned(), rule(self, workload)?))).collect();
-        Some(each(judged?))
-    }
-
-    /// One number for each of several workloads, or systems.
-    fn numbers(&self, names: &[&str], of: impl Fn(&Self, &str) -> Option<f64>) -> Option<Judged> {
-        let one = |name: &&str| Some(((*name).to_owned(), of(self, name)?));
-        Some(number(self.claim, &names.iter().map(one).collect::<Option<Vec<_>>>()?))
-    }
-
     /// Soft updates and the asynchronous journals are within a tenth of each other: the criterion of
     /// `f5.large_comparable`.
     fn comparable_in_most(&self) -> Option<Judged> {
@@ -313,17 +264,6 @@ impl Bench<'_> {
         Some(Judged { holds, expected, ours: shown.join(", "), why: "logs on the same drive, Netnews".to_owned() })
     }
 
-    /// The cost to soft updates of writing contents before the pointers to them.
-    fn rule_costs(&self, workload: &str) -> Option<Judged> {
-        let cost = 1.0 - self.speed(workload, "soft-updates", NO_RULE)?;
-        Some(number(self.claim, &[("cost".into(), cost)]))
-    }
-
-    /// Time from the call until everything it changed is on the disk, under soft updates.
-    fn durable_after(&self, work: Work) -> Option<Judged> {
-        Some(number(self.claim, &[("durable after".into(), self.mean(work, "soft-updates", |s| Some(s.left_s))?)]))
-    }
-
     /// How far apart the systems of the tables are.
     fn spread(&self, workload: &str) -> Option<f64> {
         let all: Option<Vec<f64>> = eight().map(|system| self.speed(workload, system.key, "ffs-async")).collect();
@@ -337,16 +277,6 @@ impl Bench<'_> {
             Some(create.mb_s * create.seconds * 1e6)
         });
         Some(number(self.claim, &[("first files".into(), bytes? / f64::from(1 << 30))]))
-    }
-
-    fn cpu_phases(&self, systems: &[&str]) -> Option<Judged> {
-        let mut all = Vec::new();
-        for workload in ["ssh.config", "ssh.build"] {
-            for system in systems {
-                all.push((format!("{workload} {system}"), self.speed(workload, system, "ffs-async")?));
-            }
-        }
-        Some(number(self.claim, &all))
     }
 
     fn disk_bound(&self) -> Option<Judged> {
@@ -394,16 +324,28 @@ impl Bench<'_> {
             why: "within 20 per cent of the print".to_owned(),
         })
     }
+}
 
-    fn fewer_scripts(&self) -> Option<Judged> {
-        let (mut holds, mut shown) = (true, Vec::new());
-        for system in self.members("of") {
-            let rate = |users| self.mean(Work::Sdet(users), &system, |sample| Some(sample.rate * 3600.0));
-            let (few, many) = (rate(SDET_USERS[0])?, rate(SDET_USERS[SDET_USERS.len() - 1])?);
-            holds &= many < few;
-            shown.push(format!("{system} {} to {}", short(few), short(many)));
-        }
-        let expected = "fewer with most scripts at a time than with one".to_owned();
-        Some(Judged { holds, expected, ours: shown.join(", "), why: "ends of the curve".to_owned() })
+impl Measured for Bench<'_> {
+    /// Of a workload as a claim names it, of one call by itself, or of files of so many KB.
+    fn value(&self, step: &str, at: u32, system: &str, field: &str) -> Option<f64> {
+        let work = match step {
+            "micro.create" => Work::Micro(Step::Create, at),
+            "one.create" => Work::OneCreate,
+            "one.create_in_new" => Work::OneInNew,
+            "one.remove" => Work::OneRemove,
+            "sdet" if at > 0 => Work::Sdet(at),
+            _ => workload(step)?.0,
+        };
+        let what: fn(&Sample) -> f64 = match field {
+            "perf" => return self.perf(step, system),
+            "writes" => |sample| sample.writes,
+            "metadata_writes" => |sample| sample.metadata_writes,
+            "freed_s" => |sample| sample.freed_s,
+            "left_s" => |sample| sample.left_s,
+            "scripts/hour" => |sample| sample.rate * 3600.0,
+            _ => return None,
+        };
+        self.mean(work, system, |sample| Some(what(sample)))
     }
 }

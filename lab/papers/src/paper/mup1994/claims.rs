@@ -1,11 +1,12 @@
-//! Judges every claim of the paper. The fields of a claim decide where they can; where its words name systems or
-//! workloads that no field does, the numbers are computed here.
+//! Judges every claim of the paper. Most are queries of the results, or say all in their own fields; what needs more is
+//! computed here.
 
-use super::experiments::{Key, Results, SDET_USERS, Sample, THROUGHPUT_USERS};
+use super::experiments::{Key, Results, Sample};
 use super::systems::FIVE;
 use super::tables::{PHASES, andrew_phase, andrew_system};
 use crate::paper::claims::{Claim, claims_of};
 use crate::paper::judge::{Judged, not_judged, number, order, short, untested};
+use crate::paper::query::{Measured, answer, plain};
 use ordo_report::results::Verdict;
 
 /// Every claim, in the order of the file.
@@ -46,8 +47,6 @@ fn metric(text: &str) -> Option<fn(&Sample) -> f64> {
     })
 }
 
-/// The throughput benchmarks.
-const THROUGHPUT: [&str; 3] = ["create", "delete", "create-delete"];
 /// Why claims on design, semantics and code size are not judged by runs of workloads.
 const OF_DESIGN: &str = "a property of the design, not a number of a run";
 
@@ -81,24 +80,10 @@ impl Bench<'_> {
 
     fn judged(&self) -> Option<Judged> {
         let claim = self.claim;
-        let id = claim.id.strip_prefix("mup1994.")?;
-        match id {
-            "abs.sched_30" => self.numbers(|bench| {
-                let systems = ["flag-part-nr-cb", "chains"];
-                systems.iter().map(|system| bench.slower("remove", 4, system, "conventional")).collect()
-            }),
-            "abs.su_within_5" => self.numbers(Bench::soft_updates_everywhere),
-            "f5.su_within_5" => self.numbers(|bench| bench.throughput("soft-updates", "no-order", &THROUGHPUT)),
-            "abs.su_factor_2" => self.numbers(|bench| {
-                let mut all = vec![bench.slower("remove", 4, "conventional", "soft-updates")?];
-                all.extend(
-                    bench
-                        .throughput("soft-updates", "conventional", &THROUGHPUT)?
-                        .into_iter()
-                        .filter(|(n, _)| n.ends_with(" 8")),
-                );
-                Some(all)
-            }),
+        if !claim.query.is_empty() {
+            return answer(claim, self);
+        }
+        match claim.id.strip_prefix("mup1994.")? {
             "concl.sched_max_500" => {
                 let most = self.largest(&["flag-part-nr-cb", "chains"], "conventional")?;
                 Some(number(claim, &[(most.0, most.1 - 1.0)]))
@@ -106,69 +91,26 @@ impl Bench<'_> {
             "concl.su_max_15x" => Some(number(claim, &[self.largest(&["soft-updates"], "conventional")?])),
             "s2.cov" => self.variation(&["copy", "remove"]),
             "f6.cov" => self.variation(&["sdet"]),
-            "f1.fewer_flags_rare" => self.in_order("copy", 4, |sample| sample.elapsed_s),
-            "s4.coalescing" => self.in_order("copy", 4, |sample| sample.requests),
             "f1.nr_gain" => self.nr_gain(),
-            "f2.driver_response" => self.numbers(|bench| {
-                let systems = ["flag-full-nr-cb", "flag-back-nr-cb", "flag-part-nr-cb"];
-                let one = |system: &&str| {
-                    Some(((*system).to_owned(), bench.of("remove", 1, system, |s| s.response_ms / 1e3)?))
-                };
-                systems.iter().map(one).collect()
-            }),
-            "s3.chains_specific_16" => {
-                let ratio = self.slower("remove", 4, "chains", "chains-barrier")?.1;
-                Some(number(claim, &[("gain".into(), 1.0 - ratio)]))
-            }
             "t1.extra_requests_per_file" => self.extra_requests("copy"),
             "t2.extra_requests_per_file" => self.extra_requests("remove"),
-            "t1.ai_order" => order(claim, |system| Some(self.slower("copy", 4, &format!("{system}+ai"), system)?.1)),
-            "f5.create_users" => self.more_users("create", &FIVE.map(|system| (system, None))),
-            "f5.gap_grows" => {
-                self.more_users("create", &[("no-order", Some("conventional")), ("soft-updates", Some("conventional"))])
-            }
-            "f5.flag_not_better" => {
-                self.numbers(|bench| bench.throughput("flag-part-nr-cb", "conventional", &THROUGHPUT))
-            }
             "f5.chains_better" | "f5.delayed_best" => self.throughput_order(),
-            "f5.createremove_5x" => self.numbers(|bench| {
-                let mut all = Vec::new();
-                for fast in ["no-order", "soft-updates"] {
-                    for slow in ["conventional", "flag-part-nr-cb", "chains"] {
-                        all.push((
-                            format!("{fast}/{slow}"),
-                            bench.rate("create-delete", 8, fast)? / bench.rate("create-delete", 8, slow)?,
-                        ));
-                    }
-                }
-                Some(all)
-            }),
             "f5.memory_speed" => self.cpu_bound(),
             "s5.andrew_phases12" => self.andrew_spread(),
             "s5.andrew_phases34" => self.andrew_alike(),
-            "s5.andrew_compile" => self.numbers(|bench| {
-                let base = bench.andrew("conventional", "p5_compile")?;
-                let one = |system: &&str| Some(((*system).to_owned(), bench.andrew(system, "p5_compile")? / base));
-                FIVE[1..].iter().map(one).collect()
-            }),
-            "s5.andrew_dominated" => self.numbers(|bench| {
-                let one = |system: &&str| {
-                    Some(((*system).to_owned(), bench.andrew(system, "p5_compile")? / bench.andrew(system, "total")?))
-                };
-                FIVE.iter().map(one).collect()
-            }),
             "s5.copy_sched_requests" => {
                 let systems = claim.list("systems");
                 let all: Option<Vec<f64>> =
                     systems.iter().map(|system| self.of("copy", 4, system, |s| s.requests)).collect();
                 Some(self.alike(&all?, claim.number("tol_rel")?))
             }
-            "s5.copy_su_few" => {
-                let ratio = self.slower("copy", 4, "soft-updates", "no-order")?;
-                Some(number(claim, &[ratio]))
-            }
-            _ if claim.workload.starts_with("andrew.") => self.andrew_number(),
-            _ => self.plain(),
+            _ => match claim.workload.strip_prefix("andrew.") {
+                Some(phase) => plain(claim, "andrew", 1, phase, self),
+                None => {
+                    let (step, users) = workload(&claim.workload)?;
+                    plain(claim, step, users, &claim.metric, self)
+                }
+            },
         }
     }
 
@@ -186,66 +128,6 @@ impl Bench<'_> {
     fn slower(&self, workload: &str, users: u32, a: &str, b: &str) -> Option<(String, f64)> {
         let elapsed = |system| self.of(workload, users, system, |sample| sample.elapsed_s);
         Some((format!("{workload} {users} {a}"), elapsed(a)? / elapsed(b)?))
-    }
-
-    fn numbers(&self, numbers: impl FnOnce(&Self) -> Option<Vec<(String, f64)>>) -> Option<Judged> {
-        Some(number(self.claim, &numbers(self)?))
-    }
-
-    fn in_order(&self, workload: &str, users: u32, what: fn(&Sample) -> f64) -> Option<Judged> {
-        order(self.claim, |system| self.of(workload, users, system, what))
-    }
-
-    /// Judged by the claim's own fields.
-    fn plain(&self) -> Option<Judged> {
-        let claim = self.claim;
-        let (workload, users) = workload(&claim.workload)?;
-        let what = metric(&claim.metric)?;
-        let of = |system: &str| self.of(workload, users, system, what);
-        match claim.text("kind")? {
-            "value" | "range" => Some(number(claim, &[("ours".into(), of(claim.text("of")?)?)])),
-            "ratio" => {
-                let mut ratios = Vec::new();
-                for a in claim.list("a") {
-                    for b in claim.list("b") {
-                        ratios.push((format!("{a}/{b}"), of(&a)? / of(&b)?));
-                    }
-                }
-                Some(number(claim, &ratios))
-            }
-            "order" => order(claim, of),
-            _ => None,
-        }
-    }
-
-    fn soft_updates_everywhere(&self) -> Option<Vec<(String, f64)>> {
-        let mut all = Vec::new();
-        for workload in ["copy", "remove"] {
-            all.push((format!("{workload} 4"), self.slower(workload, 4, "no-order", "soft-updates")?.1));
-        }
-        all.push(("andrew".into(), self.andrew("no-order", "total")? / self.andrew("soft-updates", "total")?));
-        all.extend(self.throughput("soft-updates", "no-order", &THROUGHPUT)?);
-        for users in SDET_USERS {
-            all.push((
-                format!("sdet {users}"),
-                self.rate("sdet", users, "soft-updates")? / self.rate("sdet", users, "no-order")?,
-            ));
-        }
-        Some(all)
-    }
-
-    /// The rate of `a` divided by that of `b`, for each workload and number of users.
-    fn throughput(&self, a: &str, b: &str, workloads: &[&str]) -> Option<Vec<(String, f64)>> {
-        let mut all = Vec::new();
-        for workload in workloads {
-            for users in THROUGHPUT_USERS {
-                all.push((
-                    format!("{workload} {users}"),
-                    self.rate(workload, users, a)? / self.rate(workload, users, b)?,
-                ));
-            }
-        }
-        Some(all)
     }
 
     /// The largest gain of any of `systems` over `base`, in any workload.
@@ -287,26 +169,6 @@ impl Bench<'_> {
         Some(number(self.claim, &[("extra".into(), extra)]))
     }
 
-    /// The rate, or its ratio to another system's, is higher with most users than with one.
-    fn more_users(&self, workload: &str, of: &[(&str, Option<&str>)]) -> Option<Judged> {
-        let (mut holds, mut shown) = (true, Vec::new());
-        let most = *THROUGHPUT_USERS.last()?;
-        for (system, base) in of {
-            let value = |users| {
-                let rate = self.rate(workload, users, system)?;
-                Some(match base {
-                    Some(base) => rate / self.rate(workload, users, base)?,
-                    None => rate,
-                })
-            };
-            let (one, many) = (value(1)?, value(most)?);
-            holds &= many > one;
-            shown.push(format!("{system} {} to {}", short(one), short(many)));
-        }
-        let expected = format!("higher with {most} users than with one");
-        Some(Judged { holds, expected, ours: shown.join(", "), why: "ends of the curve".to_owned() })
-    }
-
     /// The claim's order, for creating and for removing, with eight users.
     fn throughput_order(&self) -> Option<Judged> {
         let of = |workload: &'static str| order(self.claim, |system| self.rate(workload, 8, system));
@@ -339,17 +201,6 @@ impl Bench<'_> {
         andrew_phase(self.results, &system, PHASES.get(at)?.0).filter(|seconds| seconds.is_finite())
     }
 
-    fn andrew_number(&self) -> Option<Judged> {
-        let claim = self.claim;
-        let phase = claim.workload.strip_prefix("andrew.")?;
-        let ours = match claim.text("kind")? {
-            "ratio" => self.andrew(claim.text("a")?, phase)? / self.andrew(claim.text("b")?, phase)?,
-            "value" => self.andrew(claim.text("of")?, phase)?,
-            _ => return None,
-        };
-        Some(number(claim, &[("ours".into(), ours)]))
-    }
-
     fn spread(&self, phase: &str) -> Option<f64> {
         let times: Option<Vec<f64>> = FIVE.iter().map(|system| self.andrew(system, phase)).collect();
         let times = times?;
@@ -379,6 +230,16 @@ impl Bench<'_> {
             expected: format!("largest over smallest at most {}", 1.0 + tolerance),
             ours: format!("{:.4}", most / least),
             why: "the claim's tolerance".to_owned(),
+        }
+    }
+}
+
+impl Measured for Bench<'_> {
+    /// Of so many users; of Andrew a phase, or the total.
+    fn value(&self, step: &str, users: u32, system: &str, field: &str) -> Option<f64> {
+        match step {
+            "andrew" => self.andrew(system, field),
+            _ => self.of(step, users, system, metric(field)?),
         }
     }
 }

@@ -75,7 +75,7 @@ impl Case {
         let rt = Rt::virtual_time(SEED);
         let disk: Rc<dyn Disk> = Rc::new(RamDisk::new(SIZE));
         let new = NewLfs::new(SIZE).with(|of| (of.segment, of.minfreeseg) = (Some(SEGMENT), Some(40)));
-        new.create_on(&rt, disk.clone())?;
+        new.create_on(&rt, disk.clone(), false)?;
         let options = MountOptions { cache: 8 << 20, cleaner: Some(self.policy), ..MountOptions::default() };
         let located = locate_on(&rt, disk)?;
         let mounted = rt.block_on(Mounted::mount(&rt, located, &options))?;
