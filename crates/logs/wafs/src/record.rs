@@ -12,6 +12,7 @@ pub(crate) const HEADER: usize = 48;
 /// Records begin at multiples of this.
 pub(crate) const ALIGN: u64 = 8;
 
+const STEP: usize = ALIGN as usize;
 const MAGIC: [u8; 4] = *b"WAFr";
 
 /// The layout on the disk.
@@ -79,9 +80,9 @@ impl Header {
 
     /// The first place in these bytes, in steps of [`ALIGN`], that looks like a header at all, with the number there.
     pub(crate) fn first(bytes: &[u8]) -> Option<(usize, Lsn)> {
-        let steps = bytes.chunks_exact(ALIGN as usize).take(places(bytes));
+        let steps = bytes.chunks_exact(STEP).take(places(bytes));
         let at =
-            steps.enumerate().find(|(_, step)| step.first_chunk() == Some(&MAGIC))?.0.saturating_mul(ALIGN as usize);
+            steps.enumerate().find(|(_, step)| step.first_chunk() == Some(&MAGIC))?.0.saturating_mul(STEP);
         let (raw, _) = Raw::ref_from_prefix(bytes.get(at..)?).ok()?;
         Some((at, Lsn(raw.lsn.get())))
     }
@@ -116,7 +117,7 @@ pub(crate) fn header_at(at: u64) -> Option<std::ops::Range<u64>> {
 
 /// How many headers may begin in these bytes and lie in them as a whole, at steps of [`ALIGN`].
 pub(crate) fn places(bytes: &[u8]) -> usize {
-    bytes.len().checked_sub(HEADER).map_or(0, |last| (last / ALIGN as usize).saturating_add(1))
+    bytes.len().checked_sub(HEADER).map_or(0, |last| (last / STEP).saturating_add(1))
 }
 
 /// CRC-32C of the log's id, the header after the checksum field, and the payload.
