@@ -81,8 +81,7 @@ impl Header {
     /// The first place in these bytes, in steps of [`ALIGN`], that looks like a header at all, with the number there.
     pub(crate) fn first(bytes: &[u8]) -> Option<(usize, Lsn)> {
         let steps = bytes.chunks_exact(STEP).take(places(bytes));
-        let at =
-            steps.enumerate().find(|(_, step)| step.first_chunk() == Some(&MAGIC))?.0.saturating_mul(STEP);
+        let at = steps.enumerate().find(|(_, step)| step.first_chunk() == Some(&MAGIC))?.0.saturating_mul(STEP);
         let (raw, _) = Raw::ref_from_prefix(bytes.get(at..)?).ok()?;
         Some((at, Lsn(raw.lsn.get())))
     }
