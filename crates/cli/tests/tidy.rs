@@ -9,7 +9,7 @@ use std::fs;
 use std::path::Path;
 
 /// The longest production function, in lines from its name to its brace. It may only go down.
-const LONGEST: usize = 95;
+const LONGEST: usize = 79;
 /// The longest file, without the tests in it. It may only go down.
 const LARGEST: usize = 624;
 /// At most so many lines have nine of ten functions, and one of two files. They may only go down.

@@ -38,7 +38,7 @@ pub struct Subject {
     pub separate_log: bool,
     /// In a stream of messages on that disk.
     pub stream: bool,
-    /// The engine reaches its disks through the NBD client, whose connections are lost ([`ordo_disk::NbdLoopback`]).
+    /// The engine reaches its disks through the NBD client, whose connections are lost ([`ordo_simdisk::NbdLoopback`]).
     pub through_nbd: bool,
     /// The engine takes the device's cache for non-volatile and never flushes it: a bug on a device where it is
     /// volatile.

@@ -21,6 +21,18 @@ struct Receiving {
     reselect: f64,
 }
 
+/// A write that has the mechanism.
+struct Begun {
+    segment: usize,
+    /// When the arm begins to move.
+    begin: f64,
+    /// When the first block comes over the bus.
+    bus: f64,
+    /// How long it waited for the mechanism.
+    waited: f64,
+    extra: Option<ExtraDisconnect>,
+}
+
 impl Disk {
     /// `now` is the arrival of the request, `from` the time when the drive starts on it; the mechanism has been
     /// advanced to `from`.
@@ -40,36 +52,7 @@ impl Disk {
         {
             return completion;
         }
-        let (begin, bus, waited);
-        let mut extra = None;
-        let segment;
-        if busy {
-            let grant = self.wait_for_write_back(from);
-            segment = self.buffer.for_write(&self.cache, first, end);
-            let left = from + overhead + controller.write_disconnect;
-            begin = later(grant.at, from + overhead);
-            bus = later(grant.at, left) + controller.first_reselect + controller.data_preparation;
-            waited = grant.at - from;
-        } else {
-            segment = self.buffer.for_write(&self.cache, first, end);
-            extra = self.extra_disconnect(segment, first);
-            let grant = self.stop_prefetch(from);
-            let reach = from;
-            (begin, bus) = match extra {
-                Some(extra) => (
-                    reach + extra.command + extra.seek_delta,
-                    reach
-                        + extra.command
-                        + extra.first
-                        + extra.gap
-                        + controller.first_reselect
-                        + controller.data_preparation,
-                ),
-                None => (reach + grant.stopping + overhead, reach + overhead + controller.data_preparation),
-            };
-            waited = grant.stopping;
-        }
-
+        let Begun { segment, begin, bus, waited, extra } = self.begin(busy, from, overhead, first, end);
         self.buffer.touch(segment, true);
         self.buffer.supersede(segment, first, end);
         self.buffer.segments[segment].restart(first, State::Writing);
@@ -108,6 +91,34 @@ impl Disk {
             received + controller.write_completion
         };
         self.completion(at, self.phases(now, at, Some(positioned), waited), !through)
+    }
+
+    /// Gets the mechanism and a segment for a write: from the write-back that is under way, or from a prefetch.
+    fn begin(&mut self, busy: bool, from: f64, overhead: f64, first: u64, end: u64) -> Begun {
+        let controller = self.controller;
+        if busy {
+            let grant = self.wait_for_write_back(from);
+            let segment = self.buffer.for_write(&self.cache, first, end);
+            let left = from + overhead + controller.write_disconnect;
+            let begin = later(grant.at, from + overhead);
+            let bus = later(grant.at, left) + controller.first_reselect + controller.data_preparation;
+            return Begun { segment, begin, bus, waited: grant.at - from, extra: None };
+        }
+        let segment = self.buffer.for_write(&self.cache, first, end);
+        let extra = self.extra_disconnect(segment, first);
+        let grant = self.stop_prefetch(from);
+        let (begin, bus) = match extra {
+            Some(extra) => (
+                from + extra.command + extra.seek_delta,
+                from + extra.command
+                    + extra.first
+                    + extra.gap
+                    + controller.first_reselect
+                    + controller.data_preparation,
+            ),
+            None => (from + grant.stopping + overhead, from + overhead + controller.data_preparation),
+        };
+        Begun { segment, begin, bus, waited: grant.stopping, extra }
     }
 
     /// Whether a write continues where the current write-back ends, and may share its segment.

@@ -174,33 +174,24 @@ impl Bench<'_> {
 
     /// Section 5.
     fn of_age(&self, id: &str) -> Option<Judged> {
-        let (claim, aged) = (self.claim, self.aged);
-        let all = aged.of(|_| true);
-        if all.is_empty() {
+        if self.aged.tests.is_empty() {
             return None;
         }
-        let mean = |shares: &[f64]| shares.iter().sum::<f64>() / shares.len().max(1) as f64;
-        let least = |shares: &[f64]| shares.iter().fold(f64::INFINITY, |least, share| least.min(*share));
+        self.of_figure_8(id).or_else(|| self.of_aged_files(id))
+    }
+
+    fn of_figure_8(&self, id: &str) -> Option<Judged> {
+        let (claim, aged) = (self.claim, self.aged);
         let of_server = |server: &str| aged.of(|test| test.0 == server);
         let of_size = |kib: u32| aged.of(|test| test.2 == kib);
         let named = |name: &str, value: f64| Some(number(claim, &[(name.to_owned(), value)]));
-        let count =
-            |shares: &[f64], rule: &dyn Fn(f64) -> bool| shares.iter().filter(|share| rule(**share)).count() as f64;
-        let median = |mut shares: Vec<f64>| {
-            shares.sort_by(f64::total_cmp);
-            shares.get(shares.len() / 2).copied().unwrap_or_default()
-        };
-        let parts = |of: fn(&Placement) -> Option<f64>| mean(&aged.volumes.values().filter_map(of).collect::<Vec<_>>());
-        let yes = |holds: bool, expected: &str, ours: String| {
-            Some(Judged { holds, expected: expected.to_owned(), ours, why: "over all tests".to_owned() })
-        };
         match id {
             "abs.ffs_age" => {
                 let means: Vec<_> = AGES.iter().map(|(name, _)| ((*name).to_owned(), mean(&of_server(name)))).collect();
                 Some(number(claim, &means))
             }
-            "f8.most_85_90" => named("median", median(all)),
-            "f8.n_tests" => named("tests", all.len() as f64),
+            "f8.most_85_90" => named("median", median(aged.of(|_| true))),
+            "f8.n_tests" => named("tests", aged.tests.len() as f64),
             "f8.cnews_jan" if aged.of(|test| test.0 == "cnews" && test.1 == 1).is_empty() => None,
             "f8.cnews_jan" => {
                 named("tests", count(&aged.of(|test| test.0 == "cnews" && test.1 == 1), &|share| share < 0.8))
@@ -244,7 +235,19 @@ impl Bench<'_> {
             "f8.64k_lt85" => named("tests", count(&of_size(64), &|share| share < 0.85)),
             "f8.64k_gt90" => named("tests", count(&of_size(64), &|share| share > 0.9)),
             "f8.64k_most_sensitive" => order(claim, |size| Some(mean(&of_size(size.strip_suffix('k')?.parse().ok()?)))),
-            "s5.max_30" => named("loss", 1.0 - least(&all)),
+            _ => None,
+        }
+    }
+
+    /// What the section says of the shares of all tests, and of where the files lie.
+    fn of_aged_files(&self, id: &str) -> Option<Judged> {
+        let (claim, aged) = (self.claim, self.aged);
+        let of_server = |server: &str| aged.of(|test| test.0 == server);
+        let of_size = |kib: u32| aged.of(|test| test.2 == kib);
+        let named = |name: &str, value: f64| Some(number(claim, &[(name.to_owned(), value)]));
+        let parts = |of: fn(&Placement) -> Option<f64>| mean(&aged.volumes.values().filter_map(of).collect::<Vec<_>>());
+        match id {
+            "s5.max_30" => named("loss", 1.0 - least(&aged.of(|_| true))),
             "s5.large_15" => named("loss", 1.0 - least(&of_size(1024))),
             "s5.large_70pct_95" => {
                 let shares = of_size(1024);
@@ -374,4 +377,25 @@ fn correlation(points: &[(f64, f64)]) -> f64 {
     let sum = |of: &dyn Fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>();
     let both = sum(&|point| (point.0 - x) * (point.1 - y));
     both / (sum(&|point| (point.0 - x).powi(2)) * sum(&|point| (point.1 - y).powi(2))).sqrt()
+}
+
+fn mean(shares: &[f64]) -> f64 {
+    shares.iter().sum::<f64>() / shares.len().max(1) as f64
+}
+
+fn least(shares: &[f64]) -> f64 {
+    shares.iter().fold(f64::INFINITY, |least, share| least.min(*share))
+}
+
+fn count(shares: &[f64], rule: &dyn Fn(f64) -> bool) -> f64 {
+    shares.iter().filter(|share| rule(**share)).count() as f64
+}
+
+fn median(mut shares: Vec<f64>) -> f64 {
+    shares.sort_by(f64::total_cmp);
+    shares.get(shares.len() / 2).copied().unwrap_or_default()
+}
+
+fn yes(holds: bool, expected: &str, ours: String) -> Option<Judged> {
+    Some(Judged { holds, expected: expected.to_owned(), ours, why: "over all tests".to_owned() })
 }

@@ -42,6 +42,70 @@ pub const PROFILES: [(Profile, &str, &str); 11] = [
     (Profile::Nameless, "nameless", "files that are written before they have a name, or after they had one"),
 ];
 
+/// What the calls of a profile are, by weight.
+const SIZES: &[(u64, What)] = &[
+    (12, What::Create),
+    (6, What::Unlink),
+    (28, What::Write),
+    (8, What::Append),
+    (34, What::Truncate),
+    (12, What::Fallocate),
+    (4, What::Rename),
+    (3, What::Tmpfile),
+];
+const NAMES: &[(u64, What)] = &[
+    (26, What::Create),
+    (9, What::Mkdir),
+    (8, What::Symlink),
+    (10, What::Link),
+    (14, What::Unlink),
+    (3, What::Rmdir),
+    (18, What::Rename),
+    (5, What::Exchange),
+    (4, What::Write),
+    (3, What::OldName),
+];
+const MOVES: &[(u64, What)] = &[
+    (20, What::Mkdir),
+    (10, What::Create),
+    (7, What::Symlink),
+    (4, What::Link),
+    (6, What::Unlink),
+    (8, What::Rmdir),
+    (34, What::RenameDir),
+    (10, What::Rename),
+    (10, What::Exchange),
+    (4, What::OldName),
+];
+const ATTRIBUTES: &[(u64, What)] = &[
+    (12, What::Create),
+    (6, What::Mkdir),
+    (50, What::SetXattr),
+    (12, What::RemoveXattr),
+    (6, What::Unlink),
+    (8, What::Rename),
+    (8, What::Write),
+    (4, What::Truncate),
+];
+const BUSY: &[(u64, What)] = &[
+    (12, What::Create),
+    (3, What::Mkdir),
+    (1, What::Symlink),
+    (8, What::Unlink),
+    (1, What::Rmdir),
+    (5, What::Rename),
+    (1, What::Exchange),
+    (45, What::Append),
+    (4, What::Write),
+    (9, What::Truncate),
+    (3, What::Fallocate),
+    (2, What::Tmpfile),
+    (3, What::Open),
+    (1, What::Close),
+    (3, What::SetXattr),
+    (1, What::Chmod),
+];
+
 impl Profile {
     /// By its name.
     pub fn by_name(name: &str) -> Option<Profile> {
@@ -55,97 +119,15 @@ impl Profile {
 
     /// The parameters of its scripts.
     pub(super) fn ways(self) -> Ways {
-        use What::*;
         match self {
             Profile::Any | Profile::Mixed => Ways { long_names: 40, ..ways(MIXED, LENGTHS) },
-            Profile::Sizes => ways(
-                &[
-                    (12, Create),
-                    (6, Unlink),
-                    (28, Write),
-                    (8, Append),
-                    (34, Truncate),
-                    (12, Fallocate),
-                    (4, Rename),
-                    (3, Tmpfile),
-                ],
-                LENGTHS,
-            ),
-            Profile::Names => Ways {
-                long_names: 92,
-                ..ways(
-                    &[
-                        (26, Create),
-                        (9, Mkdir),
-                        (8, Symlink),
-                        (10, Link),
-                        (14, Unlink),
-                        (3, Rmdir),
-                        (18, Rename),
-                        (5, Exchange),
-                        (4, Write),
-                        (3, OldName),
-                    ],
-                    LENGTHS,
-                )
-            },
-            Profile::Moves => Ways {
-                long_names: 10,
-                ..ways(
-                    &[
-                        (20, Mkdir),
-                        (10, Create),
-                        (7, Symlink),
-                        (4, Link),
-                        (6, Unlink),
-                        (8, Rmdir),
-                        (34, RenameDir),
-                        (10, Rename),
-                        (10, Exchange),
-                        (4, OldName),
-                    ],
-                    LENGTHS,
-                )
-            },
-            Profile::Attributes => ways(
-                &[
-                    (12, Create),
-                    (6, Mkdir),
-                    (50, SetXattr),
-                    (12, RemoveXattr),
-                    (6, Unlink),
-                    (8, Rename),
-                    (8, Write),
-                    (4, Truncate),
-                ],
-                LENGTHS,
-            ),
-            Profile::Busy => Ways {
-                durable: 35,
-                pauses: 3,
-                setup: (0, 16),
-                ..ways(
-                    &[
-                        (12, Create),
-                        (3, Mkdir),
-                        (1, Symlink),
-                        (8, Unlink),
-                        (1, Rmdir),
-                        (5, Rename),
-                        (1, Exchange),
-                        (45, Append),
-                        (4, Write),
-                        (9, Truncate),
-                        (3, Fallocate),
-                        (2, Tmpfile),
-                        (3, Open),
-                        (1, Close),
-                        (3, SetXattr),
-                        (1, Chmod),
-                    ],
-                    [(30, 45), (45, 60), (60, 80)],
-                )
-            },
+            Profile::Sizes => ways(SIZES, LENGTHS),
+            Profile::Names => Ways { long_names: 92, ..ways(NAMES, LENGTHS) },
+            Profile::Moves => Ways { long_names: 10, ..ways(MOVES, LENGTHS) },
+            Profile::Attributes => ways(ATTRIBUTES, LENGTHS),
+            Profile::Busy => {
+                Ways { durable: 35, pauses: 3, setup: (0, 16), ..ways(BUSY, [(30, 45), (45, 60), (60, 80)]) }
+            }
             Profile::Lists | Profile::Inodes | Profile::Holes | Profile::Nameless => self.ways_of_edges(),
         }
     }
