@@ -372,6 +372,24 @@ fn a_write_protected_device_is_mounted_read_only_and_says_so() {
 }
 
 #[test]
+fn a_volume_that_does_not_fit_on_a_device_leaves_what_is_there() {
+    if !can_mount() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let image = scratch.volume();
+    let Some(device) = Loop::of(&image, &["--sector-size", "4096"]) else { return };
+    let tree = scratch.path("tree");
+    fs::create_dir(&tree).unwrap();
+    let small = ["mkfs", "--force", "-t", "lfs", "-f", "1024", &device.0];
+    for more in [&[][..], &["--size", "8M"], &["-d", &tree]] {
+        let said = fails(2, ordo(small.iter().chain(more)));
+        assert!(said.contains("4096"), "{more:?}: {said}");
+        ok(ordo(["fsck", "-n", &image]));
+    }
+}
+
+#[test]
 fn a_mounted_image_is_refused_through_a_loop_device_and_its_partitions() {
     if !can_mount() {
         return;

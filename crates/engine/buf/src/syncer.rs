@@ -44,7 +44,7 @@ impl Cache {
         // These bufs can depend on everything that is dirty; without a limit, readers would wait behind it.
         let most = old.len() + self.policy.batch;
         let sent = self.write_choosing(old, most);
-        if self.capabilities().wants_flush() && (!sent.is_empty() || self.flights.bytes() > 0) {
+        if (!sent.is_empty() || self.flights.bytes() > 0) && self.capabilities().wants_flush() {
             self.complete(&sent).await;
             let _ = self.flush().await;
         }

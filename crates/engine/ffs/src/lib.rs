@@ -43,7 +43,7 @@ mod undo;
 pub use copies::Copies;
 pub use leaks::{Extent, Piece, UsedInodes};
 pub use mount::{MountError, Opening, is_whole, may_write};
-pub use newfs::{NewfsError, newfs};
+pub use newfs::{NewfsError, fits, newfs};
 
 use ordo_buf::{BufRef, Cache};
 use ordo_ondisk::{Corrupt, Geometry, Superblock};

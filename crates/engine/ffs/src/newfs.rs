@@ -7,7 +7,7 @@
 //!     would lead to contents that are now something else.
 
 use crate::cg::{find_run, mark, mark_inode, plus};
-use ordo_disk::{Block, Disk, DiskError, DiskOff, Kind, Queue, QueueOptions, Written};
+use ordo_disk::{Block, Disk, DiskError, DiskInfo, DiskOff, Kind, Queue, QueueOptions, Written};
 use ordo_ondisk::cg::CgMut;
 use ordo_ondisk::dinode::mode;
 use ordo_ondisk::superblock::newfs::NewfsError as Shape;
@@ -51,6 +51,21 @@ pub enum NewfsError {
     Disk(#[from] DiskError),
 }
 
+/// Whether a new volume of this shape can lie on such a disk.
+///
+/// # Errors
+/// [`NewfsError::TooLarge`]; [`Shape::FragSize`] if its fragments are smaller than the disk's sectors.
+pub fn fits(superblock: &Superblock, disk: &DiskInfo) -> Result<(), NewfsError> {
+    let (volume, g) = (superblock.volume_bytes(), superblock.geometry());
+    if volume > disk.size {
+        return Err(NewfsError::TooLarge { volume, disk: disk.size });
+    }
+    if g.fsize < disk.sector {
+        return Err(Shape::FragSize { fsize: g.fsize, bsize: g.bsize, least: disk.sector }.into());
+    }
+    Ok(())
+}
+
 /// Writes a new volume of this shape ([`NewfsParams::superblock`]). `rng` gives the generations of the first inodes.
 /// `zeroed`: every byte of the disk is zero, and zeroes need not be written.
 ///
@@ -65,14 +80,8 @@ pub async fn newfs(
     rng: Rng,
     zeroed: bool,
 ) -> Result<Superblock, NewfsError> {
-    let (least, size) = (disk.info().sector, disk.info().size);
-    if superblock.volume_bytes() > size {
-        return Err(NewfsError::TooLarge { volume: superblock.volume_bytes(), disk: size });
-    }
+    fits(&superblock, &disk.info())?;
     let g = superblock.geometry();
-    if g.fsize < least {
-        return Err(Shape::FragSize { fsize: g.fsize, bsize: g.bsize, least }.into());
-    }
     let queue = Queue::new(rt, disk, QueueOptions::default());
     let now = superblock.fields.time;
     let mut maker = Maker { queue, zeroed, now, rng, writes: VecDeque::new(), g, superblock };

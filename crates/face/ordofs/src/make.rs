@@ -5,8 +5,8 @@
 //!     leads to. What may be lost is said by another call, [`Newfs::overwrite`].
 //! E1. The superblocks of a log-structured volume are written last, when the log that they lead to is durable. Those of
 //!     an older volume are wiped first: a crash in between would leave one that leads into the new log.
-//! E2. The shape is computed once, before anything is opened ([`Format::plan`]): one that is impossible costs nothing
-//!     that is there.
+//! E2. The shape is computed once, before anything is opened ([`Format::plan`]), and whether it fits is asked before
+//!     anything is wiped ([`Plan::fits`]): a volume that is impossible costs nothing that is there.
 
 use crate::contents::{self, ContentsKind, Signature};
 use crate::{Notices, OpenError};
@@ -184,13 +184,35 @@ impl Plan {
         }
     }
 
+    /// Whether the volume can lie on such a disk; to be asked before what is there is wiped (E2).
+    ///
+    /// # Errors
+    /// The disk is too small, or its sectors are too large for the volume's units.
+    pub fn fits(&self, disk: &DiskInfo) -> Result<(), OpenError> {
+        let new = match &self.of {
+            Planned::Ufs(superblock) => return Ok(ordo_ffs::fits(superblock, disk)?),
+            Planned::Lfs(new) => &new.superblock,
+        };
+        let fragment = new.fields.fsize;
+        if self.bytes > disk.size {
+            return Err(OpenError::TooLarge { volume: self.bytes, disk: disk.size });
+        }
+        if new.version == Version::V1 && new.geometry().unit < disk.sector {
+            return Err(OpenError::SmallUnit(disk.sector));
+        }
+        if fragment < disk.sector {
+            return Err(OpenError::SmallFragments { fragment, sector: disk.sector });
+        }
+        Ok(())
+    }
+
     /// Makes the volume at a path (E0).
     ///
     /// # Errors
     /// As [`Newfs::create`].
     pub fn create(&self, image: &Path, existing: Existing) -> Result<(), OpenError> {
         let rt = OwnRt::real_time();
-        let (disk, zeroed) = place(&rt, image, self.bytes, existing)?;
+        let (disk, zeroed) = place(&rt, image, self, existing)?;
         self.write(&rt, disk, zeroed)
     }
 
@@ -207,28 +229,13 @@ impl Plan {
             }
             Planned::Lfs(new) => new,
         };
-        self.check(&new.superblock, &disk.info())?;
+        self.fits(&disk.info())?;
         if !zeroed {
             let mut old = contents::contents(rt, &disk)?;
             old.retain(|found| matches!(found.kind, ContentsKind::Ufs | ContentsKind::Lfs | ContentsKind::Bsd));
             contents::wipe(rt, &disk, &old)?;
         }
         Ok(rt.block_on(write(&*disk, new))?)
-    }
-
-    /// Whether a log-structured volume fits on such a disk.
-    fn check(&self, superblock: &ordo_ondisk::lfs::Superblock, disk: &DiskInfo) -> Result<(), OpenError> {
-        let fragment = superblock.fields.fsize;
-        if self.bytes > disk.size {
-            return Err(OpenError::TooLarge { volume: self.bytes, disk: disk.size });
-        }
-        if superblock.version == Version::V1 && superblock.geometry().unit < disk.sector {
-            return Err(OpenError::SmallUnit(disk.sector));
-        }
-        if fragment < disk.sector {
-            return Err(OpenError::SmallFragments { fragment, sector: disk.sector });
-        }
-        Ok(())
     }
 }
 
@@ -249,13 +256,14 @@ async fn put(disk: &dyn Disk, all: &[(ByteOff, Vec<u8>)], kind: Kind) -> Result<
 }
 
 /// The disk for a new volume at a path (E0); `true` if every byte of it is zero.
-fn place(rt: &Rt, path: &Path, size: u64, existing: Existing) -> Result<(Rc<dyn Disk>, bool), OpenError> {
-    let (disk, zeroed) = ordo_disk::new_file(rt, path, size, existing).map_err(|error| match error {
+fn place(rt: &Rt, path: &Path, plan: &Plan, existing: Existing) -> Result<(Rc<dyn Disk>, bool), OpenError> {
+    let (disk, zeroed) = ordo_disk::new_file(rt, path, plan.bytes, existing).map_err(|error| match error {
         ordo_disk::OpenError::Exists { path } => exists(path),
         error => error.into(),
     })?;
     let disk: Rc<dyn Disk> = Rc::new(disk);
     if !zeroed {
+        plan.fits(&disk.info())?;
         let found = contents::contents(rt, &disk)?;
         match (existing, found.first()) {
             (Existing::Refuse, Some(first)) => {

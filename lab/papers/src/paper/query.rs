@@ -89,7 +89,8 @@ impl Query {
                 }
             }
         }
-        Some(all)
+        // What selects nothing says nothing.
+        Some(all).filter(|all| !all.is_empty())
     }
 
     fn judged(&self, claim: &Claim, of: &dyn Measured, numbers: Option<Vec<(String, f64)>>) -> Option<Judged> {
@@ -131,7 +132,8 @@ impl Query {
         }
         let places = self.step.iter().flat_map(|step| at.iter().map(move |at| (step, *at)));
         let one = |(step, at): (&String, u32)| Some((self.named(step, at, "", ""), judge(step, at)?));
-        Some(each(places.map(one).collect::<Option<_>>()?))
+        let judged: Vec<_> = places.map(one).collect::<Option<_>>()?;
+        (!judged.is_empty()).then(|| each(judged))
     }
 
     fn ends(&self, of: &dyn Measured, system: &str) -> Option<(f64, f64)> {
@@ -173,7 +175,7 @@ mod tests {
         }
 
         fn sizes(&self) -> &[u32] {
-            &[1, 2, 4, 8]
+            &[1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384]
         }
     }
 
@@ -218,6 +220,19 @@ mod tests {
         };
         assert_eq!(trend("drop", ""), (true, "slow 8.00 to 4.00".into()));
         assert!(!trend("increase", "").0 && !trend("drop", ", times = 0.5").0);
+    }
+
+    #[test]
+    fn what_selects_nothing_is_not_judged() {
+        let none = "step = ['a'], sizes = [3, 3], a = ['fast']";
+        assert!(judged("value = 3", &format!("{{ {none} }}")).is_none());
+        assert!(
+            judged(
+                "kind = 'order', order = [['fast'], ['slow']], sort = 'asc'",
+                &format!("{{ by = 'order', {none} }}")
+            )
+            .is_none()
+        );
     }
 
     #[test]

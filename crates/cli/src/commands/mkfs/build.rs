@@ -100,6 +100,7 @@ fn on_disk(args: &Args, spec: &ImageSpec, tree: &Tree, clock: Clock) -> anyhow::
         bail!("{spec}: has only {} bytes; give a smaller --size", info.size);
     }
     let plan = shaped(args, tree, Some(args.size.unwrap_or(info.size)), info.sector, clock, 0)?;
+    plan.fits(&info).map_err(|error| image::open_error(&spec.path, error))?;
     interrupt::check().map_err(|error| left(spec, error.into(), Left::Old))?;
     let all = || {
         wipe(&rt, spec, &disk, &found)?;

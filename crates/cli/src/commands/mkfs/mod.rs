@@ -68,6 +68,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
             }
             let plan = args.plan(size.unwrap_or(info.size), info.sector, clock);
             let plan = plan.map_err(|why| usage(format!("{spec}: {why}")))?;
+            plan.fits(&info).map_err(open_error)?;
             // Before the volume is made, because a signature may lie in the middle of it.
             wipe(&rt, &spec, &disk, &found)?;
             plan.write(&rt, disk, false).map_err(open_error)?;
