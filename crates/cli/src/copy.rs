@@ -490,7 +490,7 @@ mod tests {
     #[test]
     fn the_host_gets_no_devices_no_set_user_id_and_no_trusted_attributes_unasked() {
         let rt = Rt::virtual_time(1);
-        let (from, to) = (in_ram(&rt), in_ram(&rt));
+        let (from, to, other) = (in_ram(&rt), in_ram(&rt), in_ram(&rt));
         let (from, to) = (from.fs(), to.fs());
         rt.block_on(async {
             drop(put(from, "device", Kind::BlockDevice, 0o600).await);
@@ -506,7 +506,6 @@ mod tests {
             assert_eq!(copy.attr().mode.bits(), 0o755);
             assert_eq!(to.listxattr(copy.node()).await.unwrap(), [b"user.a"]);
 
-            let other = in_ram(&rt);
             let to = other.fs();
             let (left, _) = copy_all(from, to, Rules { devices: true, setuid: true, ..ALL }).await;
             assert!(left.is_empty());
