@@ -1,7 +1,8 @@
 //! The time of day in a new volume, and the seed of its random numbers.
 //!
 //! C1. With `SOURCE_DATE_EPOCH` the volume depends on the arguments, the tree and that number alone: the time in it is
-//!     that number, a tree is copied in virtual time, on a clock that begins there, and random numbers come from a seed.
+//!     that number, a tree is copied in virtual time, on a clock that begins there, and random numbers come from a
+//!     seed.
 
 use crate::out::usage;
 use ordofs::rt::Rt;
