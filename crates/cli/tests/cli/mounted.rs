@@ -378,15 +378,16 @@ fn a_volume_that_does_not_fit_on_a_device_leaves_what_is_there() {
     }
     let scratch = Scratch::new();
     let image = scratch.volume();
-    let Some(device) = Loop::of(&image, &["--sector-size", "4096"]) else { return };
-    let tree = scratch.path("tree");
-    fs::create_dir(&tree).unwrap();
-    let small = ["mkfs", "--force", "-t", "lfs", "-f", "1024", &device.0];
-    for more in [&[][..], &["--size", "8M"], &["-d", &tree]] {
-        let said = fails(2, ordo(small.iter().chain(more)));
-        assert!(said.contains("4096"), "{more:?}: {said}");
-        ok(ordo(["fsck", "-n", &image]));
+    let Some(device) = Loop::of(&image, &[]) else { return };
+    let before = fs::read(&device.0).unwrap();
+    let ufs = ordofs::NewVolume::new(1 << 30).overwrite(&device.0).unwrap_err().to_string();
+    let lfs = ordofs::NewLfs::new(1 << 30).overwrite(&device.0).unwrap_err().to_string();
+    assert!(ufs.contains("does not fit") && lfs.contains("does not fit"), "{ufs}; {lfs}");
+    for kind in ["ufs2", "lfs"] {
+        let said = fails(3, ordo(["mkfs", "--force", "-t", kind, "--size", "1G", &device.0]));
+        assert!(said.contains("has only"), "{said}");
     }
+    assert!(fs::read(&device.0).unwrap() == before);
 }
 
 #[test]
