@@ -42,7 +42,6 @@ struct Inner {
     faults: RefCell<VecDeque<Option<StreamFault>>>,
     /// No server answers.
     no_quorum: Cell<bool>,
-    delay: Cell<Duration>,
     publishes: Cell<u64>,
 }
 
@@ -57,13 +56,6 @@ impl RamStream {
     #[must_use]
     pub fn on(&self, rt: &Rt) -> RamStream {
         RamStream { rt: rt.clone(), ..self.clone() }
-    }
-
-    /// With messages of so many bytes at most.
-    #[must_use]
-    pub fn with_messages_of(mut self, most: usize) -> RamStream {
-        self.limits.message = most;
-        self
     }
 
     /// A copy of what it holds now, which goes its own way.
@@ -83,11 +75,6 @@ impl RamStream {
     /// Whether any server answers.
     pub fn set_quorum(&self, there: bool) {
         self.inner.no_quorum.set(!there);
-    }
-
-    /// Each answer takes so long.
-    pub fn set_delay(&self, delay: Duration) {
-        self.inner.delay.set(delay);
     }
 
     /// Loses the newest messages, as a power cut of all servers does that did not write to their disks.
@@ -150,9 +137,6 @@ impl RamStream {
     fn answer<T: 'static>(&self, answer: Result<T, StreamError>) -> Answered<T> {
         let this = self.clone();
         Box::pin(async move {
-            if !this.inner.delay.get().is_zero() {
-                this.rt.sleep(this.inner.delay.get()).await;
-            }
             if this.inner.no_quorum.get() {
                 this.rt.sleep(Duration::from_secs(1)).await;
                 return no_answer();
