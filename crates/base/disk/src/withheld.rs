@@ -2,7 +2,8 @@
 //!
 //! W1. Until [`Withheld::release`], the disk below has zeroes at these places: whoever looks at it after a kill or a
 //!     power cut finds nothing that leads to what is half made. Reads through this disk see what was written.
-//! W2. The places are written when everything before is durable, and durable when the call returns.
+//! W2. The places are written when everything before is durable, and durable when the call returns. The last of them is
+//!     written when the others are durable: who finds that one finds them all.
 
 use crate::error::DiskError;
 use crate::{Block, Disk, DiskFuture, DiskInfo, DiskOff, Overlay, ReadPart, Tag, WritePart, write_len};
@@ -35,7 +36,10 @@ impl Withheld {
     /// Those of the disk; the places may have been written or not.
     pub async fn release(&self) -> Result<(), DiskError> {
         self.below.flush().await?;
-        for place in &self.places {
+        for (number, place) in self.places.iter().enumerate() {
+            if number + 1 == self.places.len() {
+                self.below.flush().await?;
+            }
             let block = Block::zeroed((place.end - place.start) as usize);
             let parts = self.over.read(DiskOff(place.start), vec![ReadPart { block, tag: Tag::default() }]).await?;
             let write = |part: ReadPart| WritePart { image: part.block.image(), tag: part.tag };

@@ -3,8 +3,10 @@
 //! E0. What exists is not overwritten unasked, by one rule for every caller, of Rust, C, Python and the command line: a
 //!     file that holds anything but zeroes, and a device with the signature of anything. A symbolic link is what it
 //!     leads to. What may be lost is said by another call, [`Newfs::overwrite`].
-//! E1. The superblocks of a log-structured volume are written last, when the log that they lead to is durable. Those of
-//!     an older volume are wiped first: a crash in between would leave one that leads into the new log.
+//! E1. The superblocks of a log-structured volume are written last, when the log that they lead to is durable, and the
+//!     first one when the others are: a mount looks for it, and a crash before it would leave a volume without copies.
+//!     What an older volume of any kind is known by is wiped, durably, before the first byte of the new one: a crash in
+//!     between would leave an old superblock that leads into new contents.
 //! E2. The shape is computed once, before anything is opened ([`Format::plan`]), and whether it fits is asked before
 //!     anything is wiped ([`Plan::fits`]): a volume that is impossible costs nothing that is there.
 
@@ -170,8 +172,8 @@ impl Plan {
         }
     }
 
-    /// Where its superblocks lie, which lead to all the rest; of the copies in the groups, what they are known by. The
-    /// first one is the last: what has it is complete.
+    /// Where its superblocks lie, which lead to all the rest; of the copies in the groups, what they are known by. That
+    /// which a mount looks for is the last: what has it is complete.
     pub fn superblocks(&self) -> Vec<Range<u64>> {
         match &self.of {
             Planned::Ufs(sb) => {
@@ -180,7 +182,10 @@ impl Plan {
                 let primary = sb.at.0..sb.at.0 + SBLOCKSIZE as u64;
                 copies.map(|at| at..at + 4).chain(std::iter::once(primary)).collect()
             }
-            Planned::Lfs(new) => new.superblocks.iter().map(|(at, bytes)| at.0..at.0 + bytes.len() as u64).collect(),
+            Planned::Lfs(new) => {
+                let place = |(at, bytes): &(ByteOff, Vec<u8>)| at.0..at.0 + bytes.len() as u64;
+                new.superblocks.iter().rev().map(place).collect()
+            }
         }
     }
 
@@ -221,6 +226,12 @@ impl Plan {
     /// # Errors
     /// When it does not fit there, or the disk fails.
     pub fn write(&self, rt: &Rt, disk: Rc<dyn Disk>, zeroed: bool) -> Result<(), OpenError> {
+        self.fits(&disk.info())?;
+        if !zeroed {
+            let mut old = contents::contents(rt, &disk)?;
+            old.retain(|found| matches!(found.kind, ContentsKind::Ufs | ContentsKind::Lfs | ContentsKind::Bsd));
+            contents::wipe(rt, &disk, &old)?;
+        }
         let new = match &self.of {
             Planned::Ufs(superblock) => {
                 let rng = self.seed.map_or_else(|| rt.rng(), |seed| Rng::new(seed).fork());
@@ -229,12 +240,6 @@ impl Plan {
             }
             Planned::Lfs(new) => new,
         };
-        self.fits(&disk.info())?;
-        if !zeroed {
-            let mut old = contents::contents(rt, &disk)?;
-            old.retain(|found| matches!(found.kind, ContentsKind::Ufs | ContentsKind::Lfs | ContentsKind::Bsd));
-            contents::wipe(rt, &disk, &old)?;
-        }
         Ok(rt.block_on(write(&*disk, new))?)
     }
 }
@@ -243,7 +248,10 @@ impl Plan {
 async fn write(disk: &dyn Disk, new: &Initial) -> Result<(), DiskError> {
     put(disk, &new.psegs, Kind::Data).await?;
     disk.flush().await?;
-    put(disk, &new.superblocks, Kind::Superblock).await?;
+    let (first, copies) = new.superblocks.split_at(1);
+    put(disk, copies, Kind::Superblock).await?;
+    disk.flush().await?;
+    put(disk, first, Kind::Superblock).await?;
     disk.flush().await
 }
 

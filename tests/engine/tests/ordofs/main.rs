@@ -15,6 +15,7 @@ mod journals;
 mod large;
 mod leaks;
 mod library;
+mod made;
 mod mutants;
 mod notices;
 mod numbers;
