@@ -248,6 +248,11 @@ impl Ffs {
         Ok(())
     }
 
+    /// Refuses an area that cannot be freed.
+    pub(crate) fn attributes_can_be_freed(&self, inode: &Inode) -> Result<()> {
+        (0..BLOCKS).try_for_each(|k| self.area_run(inode, k).map(drop))
+    }
+
     /// Adds the space of the area to `gone`.
     pub(crate) fn count_attributes(&self, inode: &Inode, gone: &mut Runs) -> Result<()> {
         for k in 0..BLOCKS {

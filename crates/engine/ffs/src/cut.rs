@@ -137,11 +137,17 @@ impl Ffs {
     /// looked at: a removal of a name would wait for all of them.
     pub(crate) fn can_be_released(&self, inode: &Inode) -> Result<()> {
         self.can_be_cut(inode, 0)?;
-        self.count_attributes(inode, &mut Runs::default())?;
-        let roots = (0..3).map(|i| (self.g.indirect_root(i), self.root_pointer(inode, ordo_ondisk::Root::Indirect(i))));
-        roots
-            .filter(|(_, at)| !at.is_hole())
-            .try_for_each(|(name, at)| self.sane(inode.ino(), name, at, self.g.frag).map(drop))
+        self.attributes_can_be_freed(inode)?;
+        let dinode = inode.dinode();
+        if !dinode.has_blocks(&self.g) {
+            return Ok(());
+        }
+        for (i, &at) in dinode.ib.iter().enumerate() {
+            if !at.is_hole() {
+                self.sane(inode.ino(), self.g.indirect_root(i), at, self.g.frag)?;
+            }
+        }
+        Ok(())
     }
 
     /// The number of blocks of a file after everything from block `lowest` on was cut off. If only direct blocks are

@@ -83,7 +83,16 @@ impl Ffs {
 
     /// Refuses what cannot be freed (P2) of the direct blocks from `first` on, before anything of the file changes.
     pub(crate) fn can_be_cut(&self, inode: &Inode, first: u64) -> Result<()> {
-        (first.min(NDADDR as u64) as usize..NDADDR).try_for_each(|i| self.direct_run(inode, i).map(drop))
+        let dinode = inode.dinode();
+        if !dinode.has_blocks(&self.g) {
+            return Ok(());
+        }
+        for (i, &at) in dinode.db.iter().enumerate().skip(first.min(NDADDR as u64) as usize) {
+            if !at.is_hole() {
+                self.sane(inode.ino(), Lbn(i as i64), at, self.g.blkfrags(dinode.size, i as u64))?;
+            }
+        }
+        Ok(())
     }
 
     /// The indirect block `name` of a file, which lies at `at`.
