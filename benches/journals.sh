@@ -113,7 +113,7 @@ full() {
   sync -f "$work"; echo 3 >/proc/sys/vm/drop_caches
   local began ended said
   began=$(date +%s%N)
-  said=$("$ordo" fsck -p "$work/v.img" | tail -1)
+  said=$("$ordo" fsck -p "$work/v.img" | tail -1 | sed "s|^$work/v.img: ||")
   ended=$(date +%s%N)
   awk -v o="$1" -v s=$(((ended - began) / 1000000)) -v w="$said" 'BEGIN {printf "| %s | %.2f | %s |\n", o, s / 1000, w}'
 }

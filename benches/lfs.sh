@@ -62,6 +62,7 @@ rates = collections.defaultdict(list)
 for line in open(sys.argv[1]):
     layout, phase, rate = line.split()
     rates[phase, layout].append(float(rate))
+print("| phase | softupdates on ffs | lfs | lfs/softupdates |\n| --- | ---: | ---: | ---: |")
 for phase in dict.fromkeys(phase for phase, _ in rates):
     ffs, lfs = (statistics.median(rates[phase, layout]) for layout in ("ffs", "lfs"))
     print(f"| {phase} | {ffs:,.0f}/s | {lfs:,.0f}/s | {lfs / ffs:.2f} |")
