@@ -103,6 +103,7 @@ impl SimDisk {
         let mechanical = drive.cylinders() > 0;
         let contents = RamDisk::new(drive.blocks() * BLOCK).volatile(drive.is_volatile()).with(|info| {
             info.immediate = false;
+            info.rotates = mechanical;
             info.depth = depth.max(1);
             info.max_transfer = if mechanical { MECHANICAL_TRANSFER } else { FLASH_TRANSFER };
         });

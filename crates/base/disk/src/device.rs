@@ -30,6 +30,8 @@ pub struct DiskInfo {
     /// written as [`Kind::Data`] may be zeros in place of what the caller had. `false` on every disk that keeps
     /// somebody's files.
     pub times_only: bool,
+    /// It has a head that moves: a request near the last one costs less than one far away.
+    pub rotates: bool,
 }
 
 impl DiskInfo {

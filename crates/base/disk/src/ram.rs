@@ -63,6 +63,7 @@ impl RamDisk {
                 depth: 1,
                 immediate: true,
                 times_only: false,
+                rotates: false,
             },
             pages: FxHashMap::default(),
             unflushed: Vec::new(),

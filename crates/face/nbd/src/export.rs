@@ -19,6 +19,8 @@ pub struct Description {
     pub piece: u32,
     /// Zeroes can be made without writing them.
     pub fast_zeroes: bool,
+    /// It lies on a disk whose head moves.
+    pub rotates: bool,
     /// Words for people.
     pub text: String,
 }

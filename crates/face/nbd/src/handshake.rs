@@ -69,7 +69,8 @@ fn broken(what: &str) -> io::Error {
 pub(crate) fn flags(export: &Description, structured: bool) -> u16 {
     use proto::*;
     let unfragmented = if structured { FLAG_SEND_DF } else { 0 };
-    let always = FLAG_HAS_FLAGS | FLAG_SEND_FLUSH | FLAG_SEND_FUA | FLAG_CAN_MULTI_CONN | unfragmented;
+    let rotational = if export.rotates { FLAG_ROTATIONAL } else { 0 };
+    let always = FLAG_HAS_FLAGS | FLAG_SEND_FLUSH | FLAG_SEND_FUA | FLAG_CAN_MULTI_CONN | unfragmented | rotational;
     match export.read_only {
         true => always | FLAG_READ_ONLY,
         false => always | FLAG_SEND_TRIM | FLAG_SEND_WRITE_ZEROES | FLAG_SEND_FAST_ZERO,

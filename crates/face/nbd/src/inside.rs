@@ -34,6 +34,7 @@ impl<F: FileSystem> Inside<F> {
             preferred: 4096,
             piece: PIECE,
             fast_zeroes: true,
+            rotates: false,
             text: text.into(),
         };
         Inside { fs, node, description }

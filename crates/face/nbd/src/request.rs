@@ -124,6 +124,7 @@ mod tests {
             preferred: 4096,
             piece: 512,
             fast_zeroes: false,
+            rotates: false,
             text: String::new(),
         };
         request.check(&export, contexts).err().map_or(0, |failure| failure.code)

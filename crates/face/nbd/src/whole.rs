@@ -41,6 +41,7 @@ impl Whole {
             preferred: info.sector.max(4096),
             piece: (info.max_transfer - info.max_transfer % info.sector).clamp(info.sector, 1 << 20),
             fast_zeroes: host.is_some(),
+            rotates: info.rotates,
             text: text.into(),
         };
         Whole { disk, host, description, parts: RwLock::new(()) }

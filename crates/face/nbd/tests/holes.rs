@@ -37,6 +37,7 @@ impl Export for Sparse {
             preferred: 4096,
             piece: 1 << 20,
             fast_zeroes: false,
+            rotates: false,
             text: String::new(),
         }
     }

@@ -36,6 +36,7 @@ impl Export for Zeros {
             preferred: 4096,
             piece: MIB,
             fast_zeroes: false,
+            rotates: false,
             text: String::new(),
         }
     }

@@ -16,6 +16,7 @@ mod lock;
 mod new;
 mod open;
 mod options;
+mod rotation;
 
 use std::fs::File;
 use std::io;
@@ -76,6 +77,7 @@ impl FileDisk {
             depth: if name == "io_uring" { uring::DEPTH } else { pool::THREADS * 2 },
             immediate: false,
             times_only: false,
+            rotates: rotation::rotates(&file),
         };
         let direct = (!options.direct).then(|| Direct::new(rt, &file)).transpose().map_err(refused)?;
         let driven = Driven::new(rt, engine, direct).map_err(refused)?;

@@ -135,6 +135,7 @@ impl NbdDisk {
             depth: 32,
             immediate: false,
             times_only: false,
+            rotates: export.rotates(),
         };
         let keeps = export.can_flush() && info.volatile_cache && !info.read_only;
         let table = Table::new(export.clone(), keeps, options.kept.unwrap_or(KEPT));

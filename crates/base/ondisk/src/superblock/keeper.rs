@@ -4,6 +4,8 @@
 //! read it; so it contains the time of the superblock with which it was written. A superblock that another system has
 //! written since has another time, and a log from before that must not be replayed: it would undo that system's
 //! changes.
+//!
+//! Behind it stands the scheme that the volume's owner has chosen for it, which counts whoever has written since.
 
 use super::{Dialect, Superblock};
 use crate::Ino;
@@ -13,6 +15,9 @@ const MAGIC: u32 = 0x4f72_6446;
 /// Longest name of a scheme, in bytes.
 const NAME: usize = 16;
 const WORDS: usize = 11;
+/// The chosen scheme: a magic, the name, a sum.
+const CHOSEN: u32 = 0x4f72_6443;
+const CHOSEN_WORDS: usize = 2 + NAME / 4;
 /// The place of a log that a copy follows. Another program does not know it, and takes the copy for a volume that was
 /// not unmounted and has no log.
 const FOLLOWED: u32 = 4;
@@ -73,9 +78,7 @@ impl Keeper {
 
     /// The words for a superblock written at `time`.
     fn words(&self, time: i64) -> [u32; WORDS] {
-        let mut name = [[0; 4]; NAME / 4];
-        name.as_flattened_mut().iter_mut().zip(self.scheme.bytes()).for_each(|(to, from)| *to = from);
-        let [a, b, c, mut d] = name.map(u32::from_le_bytes);
+        let [a, b, c, mut d] = name_words(&self.scheme);
         let (kind, ino) = match self.log {
             LogAt::Nowhere => (0, 0),
             LogAt::File(ino) => (1, ino.0),
@@ -98,10 +101,22 @@ fn halves(n: u64) -> (u32, u32) {
     (low32(n & u64::from(u32::MAX)), low32(n >> 32))
 }
 
-/// The words are in one sector, which is never torn; the sum distinguishes them from another system's data there.
-fn sum(words: &[u32; WORDS]) -> u32 {
+fn name_words(name: &str) -> [u32; NAME / 4] {
+    let mut words = [[0; 4]; NAME / 4];
+    words.as_flattened_mut().iter_mut().zip(name.bytes()).for_each(|(to, from)| *to = from);
+    words.map(u32::from_le_bytes)
+}
+
+fn name_of(words: &[u32]) -> Option<String> {
+    let bytes = words.iter().flat_map(|word| word.to_le_bytes()).take_while(|byte| *byte != 0);
+    String::from_utf8(bytes.collect()).ok()
+}
+
+/// The words are in one sector, which is never torn; the sum, which is the last of them, distinguishes them from
+/// another system's data there.
+fn sum(words: &[u32]) -> u32 {
     let step = |sum: u32, word: &u32| sum.rotate_left(5).wrapping_mul(0x9e37_79b1) ^ word;
-    words.iter().take(WORDS - 1).fold(0x5eed, step)
+    words.iter().take(words.len().saturating_sub(1)).fold(0x5eed, step)
 }
 
 impl Superblock {
@@ -114,8 +129,6 @@ impl Superblock {
             return None;
         }
         let last = if kind == FOLLOWED { 0 } else { d };
-        let name: Vec<u8> =
-            [a, b, c, last].iter().flat_map(|word| word.to_le_bytes()).take_while(|byte| *byte != 0).collect();
         let log = match kind {
             0 => LogAt::Nowhere,
             1 => LogAt::File(Ino(ino)),
@@ -124,7 +137,7 @@ impl Superblock {
             FOLLOWED => LogAt::Followed(u64::from(ino) | u64::from(d) << 32),
             _ => return None,
         };
-        let keeper = Keeper { scheme: String::from_utf8(name).ok()?, log, id: u64::from(low) | u64::from(high) << 32 };
+        let keeper = Keeper { scheme: name_of(&[a, b, c, last])?, log, id: u64::from(low) | u64::from(high) << 32 };
         let untouched = keeper.words(self.fields.time) == words;
         Some((keeper, untouched))
     }
@@ -132,17 +145,52 @@ impl Superblock {
     /// Takes the record out: what the keeper knows of the volume does not count any more, whatever the time is.
     pub fn forget_keeper(&mut self) {
         if self.keeper().is_some() {
-            self.fields.sparecon32.fill(0);
+            self.fields.sparecon32.iter_mut().take(WORDS).for_each(|word| *word = 0);
         }
+    }
+
+    /// Whether an active journal was the last to write to the volume: its map counts.
+    pub fn has_live_map(&self) -> bool {
+        self.keeper().is_some_and(|(keeper, untouched)| untouched && keeper.form() == LogForm::Active)
+    }
+
+    /// The name of the scheme that the volume's owner has chosen for it ([`Superblock::choose_scheme`]).
+    pub fn chosen_scheme(&self) -> Option<String> {
+        let stored = self.fields.sparecon32.get(WORDS..WORDS + CHOSEN_WORDS)?;
+        let words: Vec<u32> = stored.iter().map(|word| word.cast_unsigned()).collect();
+        let (last, name) = (*words.last()?, words.get(1..=NAME / 4)?);
+        if words.first() != Some(&CHOSEN) || last != sum(&words) {
+            return None;
+        }
+        name_of(name).filter(|name| !name.is_empty())
+    }
+
+    /// Whether the superblock has a place for a chosen scheme.
+    pub fn can_choose_scheme(&self) -> bool {
+        self.dialect == Dialect::FreeBsd && self.wide
+    }
+
+    /// Chooses the scheme, of at most 16 bytes, with which the volume is mounted if the mount names none; `None`: as
+    /// its flags say. To be asked first: [`Superblock::can_choose_scheme`].
+    pub fn choose_scheme(&mut self, name: Option<&str>) {
+        let mut words = vec![0; CHOSEN_WORDS];
+        if let Some(name) = name {
+            words.iter_mut().zip([CHOSEN].into_iter().chain(name_words(name))).for_each(|(to, word)| *to = word);
+            let sum = sum(&words);
+            words.iter_mut().skip(CHOSEN_WORDS - 1).for_each(|last| *last = sum);
+        }
+        let place = self.fields.sparecon32.iter_mut().skip(WORDS);
+        place.zip(words).for_each(|(to, word)| *to = word.cast_signed());
     }
 
     /// The bytes to write at `fs_sblockloc`, as from [`Superblock::encode`], with this keeper. Without it on the
     /// volumes of systems other than FreeBSD.
     pub fn encode_kept(&mut self, now: i64, keeper: &Keeper) -> Vec<u8> {
+        self.forget_keeper();
         if self.dialect == Dialect::FreeBsd && self.wide {
             let words = keeper.words(now);
             self.fields.sparecon32.iter_mut().zip(words).for_each(|(to, word)| *to = word.cast_signed());
         }
-        self.encode(now)
+        self.encode_as_kept(now)
     }
 }

@@ -154,8 +154,14 @@ impl Superblock {
         if in_force { self.fields.metackhash & ck::SUPPORTED } else { 0 }
     }
 
-    /// The bytes to write at `fs_sblockloc`, as of `now` (seconds). The summary array must be written first.
+    /// The bytes to write at `fs_sblockloc`, as of `now` (seconds). The summary array must be written first. The record
+    /// of the keeper goes: who writes the volume without being it would else be taken for it within the same second.
     pub fn encode(&mut self, now: i64) -> Vec<u8> {
+        self.forget_keeper();
+        self.encode_as_kept(now)
+    }
+
+    fn encode_as_kept(&mut self, now: i64) -> Vec<u8> {
         self.fields.fmod = 0;
         self.fields.time = now;
         let bytes = self.encode_copy(self.at);
