@@ -9,6 +9,7 @@
 
 use crate::page::{FULL, PAGE};
 use ordo_disk::DiskOff;
+use std::ops::Range;
 
 /// Slots for roots: of two roots, each with a twin.
 const ROOTS: u64 = 4;
@@ -130,6 +131,24 @@ impl Area {
             return Err(NoPlace::Scattered { longest, together: area.headers() + area.place_len() });
         }
         Ok(area)
+    }
+
+    /// The parts of these fragments of the volume that are not the file's, in order.
+    pub(crate) fn outside(&self, frags: Range<u64>) -> Vec<Range<u64>> {
+        let own = |extent: &Extent| extent.at.0 / self.frag..(extent.at.0 + extent.len).div_ceil(self.frag);
+        let mut own: Vec<_> = self.extents.iter().map(own).collect();
+        own.sort_unstable_by_key(|range| range.start);
+        let (mut parts, mut next) = (Vec::new(), frags.start);
+        for range in own.into_iter().filter(|range| range.end > frags.start && range.start < frags.end) {
+            if next < range.start {
+                parts.push(next..range.start);
+            }
+            next = next.max(range.end);
+        }
+        if next < frags.end {
+            parts.push(next..frags.end);
+        }
+        parts
     }
 
     /// Bytes of the two slots for a header.

@@ -436,10 +436,11 @@ impl Layer {
         if !self.near_head {
             return copy.filter(|_| away);
         }
-        let cost = |at| self.disk.positioning(at, false);
+        // In time where the disk knows it, else in bytes: a disk knows it of every place or of none.
+        let cost = |at: DiskOff| self.disk.positioning(at, false).unwrap_or_else(|| at.0.abs_diff(self.head.get()));
         let sources = copy.into_iter().chain(self.replicas_of(at, len));
-        let nearest = sources.filter_map(|source| Some((cost(source.at)?, source))).min_by_key(|(cost, _)| *cost);
-        let better = nearest.filter(|(there, _)| away || cost(at).is_some_and(|here| *there < here));
+        let nearest = sources.map(|source| (cost(source.at), source)).min_by_key(|(cost, _)| *cost);
+        let better = nearest.filter(|(there, _)| away || *there < cost(at));
         better.map(|(_, source)| source).or(copy.filter(|_| away))
     }
 

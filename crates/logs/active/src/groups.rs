@@ -1,8 +1,11 @@
 //! Which place of a group journal has which piece of the journal's line (logs-active-4).
 //!
-//! At first piece `n` has place `n`. When the journal enters pieces, the first one moves to a place without an owner
-//! near the head, if that is worth the header that must be written, and the others follow it. The header of a group
-//! names the owner of each place with the number of the move: of two claims the later one counts.
+//! At first the pieces are in a row of places ([`Base`]), from where the line of the journal before has ended, and a
+//! quarter of all places has no owner: behind the last piece, or, on a disk with a head, the last quarter of each
+//! group, so that from the beginning one is near wherever the head is. When the journal enters pieces, the first one
+//! moves to a place without an owner near the head, if that is worth the header that must be written, and the others
+//! follow it. The header of a group names the owner of each place with the number of the move: of two claims the later
+//! one counts.
 #![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
 
 use crate::area::{Area, Group};
@@ -52,6 +55,24 @@ struct Owner {
     turn: U32,
 }
 
+/// Where the pieces of a new journal are at first: of a row of places, which is a circle, from one of them on.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Base {
+    /// The last quarter of each group is not in the row, and stays without owners. Else all places are, and those
+    /// behind the last piece have none.
+    pub(crate) spread: bool,
+    /// The number in the row of the first piece's place.
+    pub(crate) start: u32,
+}
+
+impl Base {
+    /// The same for the journal after one whose line enters this piece next: what that one has copied last is
+    /// overwritten last.
+    pub(crate) fn after(self, line: u32, spread: bool) -> Base {
+        Base { spread, start: self.start.wrapping_add(line) }
+    }
+}
+
 /// The owners of all places.
 #[derive(Debug)]
 pub(crate) struct Groups {
@@ -87,16 +108,22 @@ impl Header {
 
 impl Groups {
     /// Each piece in its first place, for the line of this journal.
-    pub(crate) fn first(area: &Area, journal: u64) -> Groups {
-        let pieces = area.pieces();
-        let mut groups = Groups {
-            journal,
-            place: (0..pieces).map(Some).collect(),
-            owner: (0..area.places).map(|place| (place < pieces).then_some((place, 0))).collect(),
-            free: BTreeSet::new(),
-            headers: vec![Header::default(); area.groups.len()],
-            turn: 0,
+    pub(crate) fn first(area: &Area, journal: u64, base: Base) -> Groups {
+        let is_left = |place: u32| match area.group_of(place) {
+            Some((_, group)) => base.spread && place - group.first >= group.count - group.count / 4,
+            None => false,
         };
+        // There are enough: what the groups leave, each rounded down, is not more than a quarter of all.
+        let row: Vec<u32> = (0..area.places).filter(|place| !is_left(*place)).collect();
+        let skip = base.start as usize % row.len().max(1);
+        let place: Vec<Option<u32>> =
+            row.iter().cycle().skip(skip).take(area.pieces() as usize).copied().map(Some).collect();
+        let mut owner = vec![None; area.places as usize];
+        for (piece, place) in (0..).zip(place.iter().flatten()) {
+            owner[*place as usize] = Some((piece, 0));
+        }
+        let headers = vec![Header::default(); area.groups.len()];
+        let mut groups = Groups { journal, place, owner, free: BTreeSet::new(), headers, turn: 0 };
         groups.gather(area);
         groups
     }
@@ -107,8 +134,8 @@ impl Groups {
     }
 
     /// The same from the headers on the disk: both slots of each group.
-    pub(crate) fn read(area: &Area, journal: u64, headers: &[[Block; 2]]) -> Groups {
-        let mut groups = Groups::first(area, journal);
+    pub(crate) fn read(area: &Area, journal: u64, base: Base, headers: &[[Block; 2]]) -> Groups {
+        let mut groups = Groups::first(area, journal, base);
         for (index, (group, slots)) in area.groups.iter().zip(headers).enumerate() {
             let found = slots.iter().zip(0..).filter_map(|(slot, at)| Some((valid(slot, journal, index, group)?, at)));
             let Some((header, at)) = found.max_by_key(|(header, _)| header.number.get()) else { continue };
@@ -154,13 +181,15 @@ impl Groups {
     /// The journal enters these pieces, which follow each other in its line. Returns of each its place, and the group
     /// whose header must be written with the first bytes, if it has moved.
     ///
-    /// The first one moves if that is better, to where all of them have room; the others follow it.
+    /// The first one moves if that is better, to where all of them have room, and to places that are kept last; the
+    /// others follow it.
     pub(crate) fn enter(
         &mut self,
         area: &Area,
         pieces: Range<u32>,
         head: Option<DiskOff>,
         is_better: &dyn Fn(u32, u32) -> bool,
+        is_kept: &dyn Fn(u32) -> bool,
     ) -> Vec<(u32, Option<usize>)> {
         let mut entered = Vec::with_capacity(pieces.len());
         let mut before = pieces.start.checked_sub(1).and_then(|piece| self.place_of(piece));
@@ -172,7 +201,7 @@ impl Groups {
                 (Some(_), None) => None,
                 (Some(_), Some(_)) if !first => after,
                 (Some(own), Some(head)) => {
-                    let room = self.room(area, head, pieces.len() as u32);
+                    let room = self.room(area, head, pieces.len() as u32, is_kept);
                     after.into_iter().chain(room).find(|place| is_better(*place, own))
                 }
             };
@@ -193,13 +222,16 @@ impl Groups {
         self.free.contains(&(at.0, next)).then_some(next)
     }
 
-    /// The nearest place without an owner behind which there are so many.
-    fn room(&self, area: &Area, head: DiskOff, count: u32) -> Option<u32> {
+    /// The nearest place without an owner behind which there are so many; if there is one, such that none of them is
+    /// kept.
+    fn room(&self, area: &Area, head: DiskOff, count: u32, is_kept: &dyn Fn(u32) -> bool) -> Option<u32> {
+        let wanted = count.max(1);
         let count = count.max(RUN.min(self.free.len() / 8) as u32).max(1);
         let is_room = |first: u32| {
             (first..first.saturating_add(count.saturating_sub(1))).all(|place| self.follows(area, place).is_some())
         };
-        self.without_owner(head).take(LOOK).map(|(_, place)| place).find(|place| is_room(*place))
+        let rooms = || self.without_owner(head).take(LOOK).map(|(_, place)| place).filter(|place| is_room(*place));
+        rooms().find(|first| !(*first..first.saturating_add(wanted)).any(is_kept)).or_else(|| rooms().next())
     }
 
     fn move_to(&mut self, area: &Area, piece: u32, place: u32) -> Option<usize> {
@@ -308,7 +340,7 @@ mod tests {
 
     fn enter(groups: &mut Groups, area: &Area, piece: u32, head: Option<DiskOff>) -> (u32, Option<usize>) {
         let is_better = nearer(area, head.unwrap_or(DiskOff(0)));
-        groups.enter(area, piece..piece + 1, head, &is_better)[0]
+        groups.enter(area, piece..piece + 1, head, &is_better, &|_| false)[0]
     }
 
     fn empty(area: &Area) -> Vec<[Block; 2]> {
@@ -322,9 +354,25 @@ mod tests {
     }
 
     #[test]
+    fn every_group_of_a_spread_line_has_a_place_without_an_owner_and_no_piece_is_without_one() {
+        let area = area();
+        let base = Base { spread: true, start: area.pieces() + 5 };
+        let groups = Groups::first(&area, 5, base);
+        assert_ne!(groups.place_of(0), Groups::first(&area, 5, Base { start: 0, ..base }).place_of(0));
+        let places: BTreeSet<u32> = (0..area.pieces()).map(|piece| groups.place_of(piece).unwrap()).collect();
+        assert_eq!(places.len(), area.pieces() as usize);
+        assert!((0..area.pieces()).all(|piece| groups.piece_of(groups.place_of(piece).unwrap()) == Some(piece)));
+        for (index, group) in area.groups.iter().enumerate().filter(|(_, group)| group.count >= 4) {
+            assert!(groups.free().any(|place| area.group_of(place).unwrap().0 == index), "{group:?}");
+        }
+        let again = Groups::read(&area, 5, base, &empty(&area));
+        assert_eq!((again.place, again.free), (groups.place, groups.free));
+    }
+
+    #[test]
     fn a_piece_moves_to_the_nearest_place_without_an_owner_and_is_found_there_again() {
         let area = area();
-        let (mut groups, mut disk) = (Groups::first(&area, 5), empty(&area));
+        let (mut groups, mut disk) = (Groups::first(&area, 5, Base::default()), empty(&area));
         let last = area.places - 1;
         let head = area.place(last);
         let (place, group) = enter(&mut groups, &area, 0, Some(head));
@@ -332,36 +380,40 @@ mod tests {
         assert_eq!(enter(&mut groups, &area, 0, Some(head)), (last, None), "it is there");
         let (at, header) = groups.header(&area, group.unwrap()).unwrap();
         keep(&area, &mut disk, at, header);
-        let again = Groups::read(&area, 5, &disk);
+        let again = Groups::read(&area, 5, Base::default(), &disk);
         assert_eq!(again.place_of(0), Some(last));
         assert!(again.free.contains(&(area.place(0).0, 0)), "its first place has no owner");
         assert_eq!(again.turn, groups.turn);
-        assert_eq!(Groups::read(&area, 6, &disk).place_of(0), Some(0), "the moves of another journal do not count");
+        assert_eq!(
+            Groups::read(&area, 6, Base::default(), &disk).place_of(0),
+            Some(0),
+            "the moves of another journal do not count"
+        );
     }
 
     #[test]
     fn pieces_that_are_entered_at_once_move_to_where_all_have_room_and_lie_together() {
         let extents: Vec<_> = (0..4).map(|i| (DiskOff((1 + i) << 24), 4 << 20)).collect();
         let area = Area::new(&extents, 4096).unwrap();
-        let mut groups = Groups::first(&area, 5);
+        let mut groups = Groups::first(&area, 5, Base::default());
         let far = area.places - 40;
         // A place of no use: those behind it have owners.
         groups.lend(&area, far + 1);
         let head = area.place(far);
-        let entered = groups.enter(&area, 3..13, Some(head), &nearer(&area, head));
+        let entered = groups.enter(&area, 3..13, Some(head), &nearer(&area, head), &|_| false);
         let places: Vec<u32> = entered.iter().map(|(place, _)| *place).collect();
         assert_eq!(places, (far + 2..far + 12).collect::<Vec<u32>>());
         // The line goes on behind them if the head is there, and does not if it is elsewhere.
         let head = area.place(far + 12);
-        assert_eq!(groups.enter(&area, 13..14, Some(head), &nearer(&area, head))[0].0, far + 12);
+        assert_eq!(groups.enter(&area, 13..14, Some(head), &nearer(&area, head), &|_| false)[0].0, far + 12);
         let head = area.place(14);
-        assert_eq!(groups.enter(&area, 14..16, Some(head), &nearer(&area, head)), [(14, None), (15, None)]);
+        assert_eq!(groups.enter(&area, 14..16, Some(head), &nearer(&area, head), &|_| false), [(14, None), (15, None)]);
     }
 
     #[test]
     fn a_flush_that_began_while_a_header_was_in_flight_does_not_make_it_durable() {
         let area = area();
-        let mut groups = Groups::first(&area, 5);
+        let mut groups = Groups::first(&area, 5, Base::default());
         let at = |groups: &mut Groups| groups.header(&area, 0).unwrap().0;
         let first = at(&mut groups);
         groups.wrote(0, false);
@@ -380,14 +432,14 @@ mod tests {
     #[test]
     fn without_a_head_nothing_moves() {
         let area = area();
-        let mut groups = Groups::first(&area, 5);
+        let mut groups = Groups::first(&area, 5, Base::default());
         assert!((0..area.pieces()).all(|piece| enter(&mut groups, &area, piece, None) == (piece, None)));
     }
 
     #[test]
     fn of_two_claims_the_later_one_counts_and_a_damaged_header_leaves_its_twin() {
         let area = area();
-        let (mut groups, mut disk) = (Groups::first(&area, 5), empty(&area));
+        let (mut groups, mut disk) = (Groups::first(&area, 5, Base::default()), empty(&area));
         let heads = [area.place(area.places - 1), area.place(area.pieces()), area.place(area.places - 1)];
         for head in heads {
             let (_, group) = enter(&mut groups, &area, 3, Some(head));
@@ -395,18 +447,18 @@ mod tests {
             groups.wrote(group.unwrap(), true);
             keep(&area, &mut disk, at, header);
         }
-        assert_eq!(Groups::read(&area, 5, &disk).place_of(3), Some(area.places - 1));
+        assert_eq!(Groups::read(&area, 5, Base::default(), &disk).place_of(3), Some(area.places - 1));
         let last = disk.last_mut().unwrap();
         let newest = groups.headers.last().unwrap().durable as usize;
         last[newest][100] ^= 1;
-        let second = Groups::read(&area, 5, &disk).place_of(3);
+        let second = Groups::read(&area, 5, Base::default(), &disk).place_of(3);
         assert_eq!(second, Some(area.pieces()), "the move before the last");
     }
 
     #[test]
     fn a_header_does_not_take_the_slot_of_one_that_is_durable_before_another_is() {
         let area = area();
-        let mut groups = Groups::first(&area, 5);
+        let mut groups = Groups::first(&area, 5, Base::default());
         let slot = |groups: &mut Groups| (groups.header(&area, 0).unwrap().0.0 - area.groups[0].header.0) / PAGE;
         let first = slot(&mut groups);
         groups.wrote(0, true);
@@ -427,13 +479,13 @@ mod tests {
     #[test]
     fn no_place_has_two_owners_after_many_moves() {
         let area = area();
-        let mut groups = Groups::first(&area, 5);
+        let mut groups = Groups::first(&area, 5, Base::default());
         let mut rng = ordo_rt::Rng::new(1);
         for _ in 0..5000 {
             let piece = rng.below(u64::from(area.pieces())) as u32;
             let head = area.place(rng.below(u64::from(area.places)) as u32);
             let some = piece..(piece + 1 + rng.below(5) as u32).min(area.pieces());
-            groups.enter(&area, some, Some(head), &nearer(&area, head));
+            groups.enter(&area, some, Some(head), &nearer(&area, head), &|_| false);
         }
         let mut seen = BTreeSet::new();
         assert!((0..area.pieces()).all(|piece| seen.insert(groups.place_of(piece).unwrap())));

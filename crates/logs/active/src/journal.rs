@@ -2,6 +2,7 @@
 
 use crate::entry::CopyNo;
 use crate::layer::{Layer, all};
+use crate::map::Has;
 use ordo_disk::{
     Block, Cause, DiskError, DiskFuture, DiskOff, DiskOp, Kind, ReadPart, Tag, WritePart, read_len, write_len,
 };
@@ -61,18 +62,24 @@ impl Layer {
         let pieces = self.entered(from, len);
         let head = self.near_head.then(|| DiskOff(self.head.get()));
         let Some((first, last)) = pieces.first().zip(pieces.last()) else { return changed };
-        // Where a move costs something, its header costs something, too.
+        // Where a move costs something, its header costs something, too. A disk that does not know the time has the
+        // distance.
         let cost = |at: DiskOff| self.disk.positioning(at, true);
         let away = |at: DiskOff| at.0.abs_diff(self.head.get());
         let is_better = |place: u32, own: u32| {
             let (there, here) = (self.area.place(place), self.area.place(own));
-            let header = self.area.group_of(place).and_then(|(_, group)| cost(group.header));
-            match (cost(there), header, cost(here)) {
+            let Some(header) = self.area.group_of(place).map(|(_, group)| group.header) else { return false };
+            match (cost(there), cost(header), cost(here)) {
                 (Some(there), Some(header), Some(here)) => there + header < here,
-                _ => away(there) < away(here),
+                _ => away(header) + header.0.abs_diff(there.0) < away(here),
             }
         };
-        let entered = self.groups.borrow_mut().enter(&self.area, *first..last + 1, head, &is_better);
+        let map = self.map.borrow();
+        let is_kept = |place: u32| {
+            let blocks = place * self.area.blocks + 1..(place + 1) * self.area.blocks + 1;
+            blocks.filter_map(CopyNo::new).any(|copy| map.has(copy) == Has::Copy)
+        };
+        let entered = self.groups.borrow_mut().enter(&self.area, *first..last + 1, head, &is_better, &is_kept);
         for (place, group) in entered {
             self.replicas.borrow_mut().place_is_taken(place, self.area.blocks);
             self.head.set(self.area.place(place).0 + self.area.place_len());

@@ -3,7 +3,7 @@
 use crate::area::{Area, NoPlace};
 use crate::carried::Carried;
 use crate::entry::{CopyNo, Entry, Frag, Item, SPAN, SPAN_ITEM};
-use crate::groups::Groups;
+use crate::groups::{Base, Groups};
 use crate::learn::Learning;
 use crate::map::Map;
 use crate::page::{self, Down, Items, PAGE};
@@ -34,7 +34,8 @@ pub struct Kept {
 /// Options of an active disk.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Options {
-    /// Commits go where the head is. `None`: if the disk says where that is.
+    /// Commits go where the head is, and reads to the nearest copy. `None`: if the disk says where its head is, or that
+    /// it has one.
     pub near_head: Option<bool>,
     /// What is completed may be lost by a power cut. `None`: as the disk says.
     pub volatile_cache: Option<bool>,
@@ -121,7 +122,7 @@ pub(crate) struct Layer {
     pub(crate) root: RefCell<Root>,
     /// The last transaction that the map has.
     last: Cell<u64>,
-    /// Where the last request has ended.
+    /// Where the last request has ended: where the head is, for a disk that does not say (the paper's rule).
     pub(crate) head: Cell<u64>,
     /// Serializes what makes the map durable.
     settling: Mutex<()>,
@@ -181,14 +182,16 @@ impl Active {
     ) -> Result<Active, OpenError> {
         let area = Area::new(extents, frag.into())?;
         let info = disk.info();
-        let near_head = options.near_head.unwrap_or_else(|| disk.positioning(DiskOff(0), true).is_some());
+        let near_head =
+            options.near_head.unwrap_or_else(|| disk.positioning(DiskOff(0), true).is_some() || info.rotates);
         let read_only = options.read_only || info.read_only;
         let learns = near_head && !read_only && options.learning.unwrap_or(true);
         let longest = area.place_len().min(u64::from(info.max_transfer) / area.frag * area.frag);
         // Group journals are so far from each other: without a replica the head goes at least from one to the next.
         let near = info.size / area.groups.len().max(1) as u64;
         let (pages, id) = (area.pages, kept.by.unwrap_or(0));
-        let none = Root { number: 0, id, before: id, upto: 0, frag, top: None };
+        let base = Base::default();
+        let none = Root { number: 0, id, before: id, upto: 0, base, line: 0, frag, top: None };
         let layer = Layer {
             base: info.size.next_multiple_of(area.place_len().max(1 << 16)),
             near_head,
@@ -201,7 +204,7 @@ impl Active {
             volatile: options.volatile_cache.unwrap_or(info.volatile_cache),
             map: RefCell::new(Map::new(&area, Tree::most(pages))),
             tree: RefCell::new(Tree::new(pages)),
-            groups: RefCell::new(Groups::first(&area, id)),
+            groups: RefCell::new(Groups::first(&area, id, base)),
             root: RefCell::new(none),
             last: Cell::new(0),
             head: Cell::new(0),
@@ -268,7 +271,8 @@ impl Active {
                 let empty = |_: DiskError| Block::zeroed(PAGE as usize);
                 headers.push([read(0).await.unwrap_or_else(empty), read(1).await.unwrap_or_else(empty)]);
             }
-            *layer.groups.borrow_mut() = Groups::read(&layer.area, kept.by.unwrap_or(0), &headers);
+            let root = *layer.root.borrow();
+            *layer.groups.borrow_mut() = Groups::read(&layer.area, kept.by.unwrap_or(0), root.base, &headers);
         }
         Ok(())
     }
@@ -542,7 +546,8 @@ impl Layer {
         self.map.borrow_mut().went_down();
         if let Some(id) = begins {
             self.last.set(0);
-            *self.groups.borrow_mut() = Groups::first(&self.area, id);
+            self.line.set(0);
+            *self.groups.borrow_mut() = Groups::first(&self.area, id, root.base);
         }
         done
     }
@@ -560,7 +565,11 @@ impl Layer {
             None => (root.id, root.before, self.last.get()),
         };
         let (id, before, upto) = of_journal;
-        let next = Root { number: root.number + 1, id, before, upto, top: change.top, ..root };
+        let (base, line) = match begins {
+            Some(_) => (root.base.after(root.line, self.near_head), 0),
+            None => (root.base, self.line.get()),
+        };
+        let next = Root { number: root.number + 1, id, before, upto, base, line, top: change.top, ..root };
         Ok((change, next))
     }
 

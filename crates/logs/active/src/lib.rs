@@ -40,6 +40,7 @@
 //!     used if they have the right checksums, as copies are (A5): the disk may have anything in their place.
 #![forbid(unsafe_code)]
 
+mod adopt;
 mod area;
 mod away;
 mod bytes;
@@ -59,11 +60,14 @@ mod replicas;
 mod replicate;
 mod root;
 mod tree;
+mod verified;
 
+pub use adopt::Adopted;
 pub use area::{NoPlace, least};
 pub use heal::Scrubbed;
 pub use layer::{Active, Copies, Kept, OpenError, Options, State, Watch};
 pub use past::{Moment, Past};
+pub use verified::{NowhereRight, Verified};
 
 #[cfg(test)]
 mod tests;

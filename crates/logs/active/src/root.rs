@@ -2,6 +2,7 @@
 #![cfg_attr(not(test), deny(clippy::arithmetic_side_effects))]
 
 use crate::bytes;
+use crate::groups::Base;
 use crate::page::{Down, PAGE};
 use ordo_disk::Block;
 use zerocopy::byteorder::little_endian::{U32, U64};
@@ -27,7 +28,10 @@ struct Raw {
     levels: U32,
     page: U32,
     page_sum: U32,
-    zero: [u8; 448],
+    spread: U32,
+    start: U32,
+    line: U32,
+    zero: [u8; 436],
 }
 const _: () = assert!(size_of::<Raw>() == 512);
 
@@ -42,6 +46,10 @@ pub(crate) struct Root {
     pub(crate) before: u64,
     /// The pages have everything up to this transaction of the journal `id` (logs-active-2).
     pub(crate) upto: u64,
+    /// Where the pieces of the journal `id` are at first ([`crate::groups`]).
+    pub(crate) base: Base,
+    /// The piece that the line of that journal enters next: the one after it begins there.
+    pub(crate) line: u32,
     /// Bytes of a fragment.
     pub(crate) frag: u32,
     /// The topmost page, and its level.
@@ -54,6 +62,8 @@ impl Root {
         (raw.magic, raw.version) = (MAGIC, VERSION.into());
         (raw.number, raw.id, raw.before) = (self.number.into(), self.id.into(), self.before.into());
         (raw.upto, raw.frag) = (self.upto.into(), self.frag.into());
+        raw.spread = u32::from(self.base.spread).into();
+        (raw.start, raw.line) = (self.base.start.into(), self.line.into());
         if let Some((down, level)) = self.top {
             (raw.levels, raw.page, raw.page_sum) = (level.saturating_add(1).into(), down.page.into(), down.sum.into());
         }
@@ -75,6 +85,8 @@ impl Root {
             id: raw.id.get(),
             before: raw.before.get(),
             upto: raw.upto.get(),
+            base: Base { spread: raw.spread.get() != 0, start: raw.start.get() },
+            line: raw.line.get(),
             frag: raw.frag.get(),
             top: top.map(|level| (Down { page: raw.page.get(), sum: raw.page_sum.get() }, level)),
         })
@@ -92,7 +104,16 @@ mod tests {
 
     #[test]
     fn a_root_survives_being_written_and_the_newer_of_two_counts() {
-        let root = Root { number: 4, id: 7, before: 6, upto: 5, frag: 2048, top: Some((Down { page: 1, sum: 2 }, 1)) };
+        let root = Root {
+            number: 4,
+            id: 7,
+            before: 6,
+            upto: 5,
+            base: Base { spread: true, start: 3 },
+            line: 9,
+            frag: 2048,
+            top: Some((Down { page: 1, sum: 2 }, 1)),
+        };
         let next = Root { number: 5, top: None, ..root };
         let slots = [&root, &next].map(|root| Root::decode(&root.encode()));
         assert_eq!(slots, [Some(root), Some(next)]);

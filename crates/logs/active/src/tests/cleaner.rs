@@ -92,7 +92,7 @@ fn the_cleaner_brings_home_what_lies_in_a_place_without_an_owner() {
     let pieces = layer.area.pieces();
     let last = *fill(&bed, &open, pieces / 4 * 3).last().unwrap();
     let of = piece(&open, last);
-    layer.groups.borrow_mut().enter(&layer.area, of..of + 1, Some(DiskOff(0)), &|_, _| true);
+    layer.groups.borrow_mut().enter(&layer.area, of..of + 1, Some(DiskOff(0)), &|_, _| true, &|_| false);
     // A piece may move to that place at any time.
     bed.rt.block_on(open.active.go_home(Homeward::Next)).unwrap();
     assert!(!is_away(&open, last));

@@ -415,7 +415,7 @@ fn a_replica_is_not_written_over_what_only_a_copy_has() {
     desk.bed.rt.block_on(async { active.flush().await }).unwrap();
     let layer = &active.0;
     let piece = layer.groups.borrow().piece_of(desk.place_at(copy).0).unwrap();
-    layer.groups.borrow_mut().enter(&layer.area, piece..piece + 1, Some(DiskOff(0)), &|_, _| true);
+    layer.groups.borrow_mut().enter(&layer.area, piece..piece + 1, Some(DiskOff(0)), &|_, _| true, &|_| false);
     assert!(desk.place_at(copy).1);
     assert_eq!(desk.bed.places(active, 900 * FRAG), [copy], "the home lacks it, and no piece has the place");
     for _ in 0..3 {

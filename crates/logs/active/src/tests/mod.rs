@@ -11,6 +11,7 @@ use std::cell::Cell;
 use std::ops::Range;
 use std::rc::Rc;
 
+mod adopt;
 mod beside;
 mod cleaner;
 mod hostile;
@@ -144,6 +145,8 @@ fn a_rotten_home_is_read_from_its_copy_and_healed() {
     bed.home(&open.active);
     bed.rot(5 * FRAG + 100);
     let whole = [bytes(1), bytes(2)].concat();
+    // The head is at the home, so that it is read first.
+    open.active.0.head.set(5 * FRAG);
     assert_eq!(bed.read(&open.active, 5 * FRAG, 2 * FRAG).unwrap(), whole);
     assert_eq!(open.active.state().healed, 1);
     let mut home = vec![0; 2 * FRAG as usize];
@@ -225,6 +228,17 @@ fn the_map_of_another_keeper_does_not_count() {
     let next = bed.begin(Some(ID), ID + 1);
     assert_eq!([mapped(Some(ID)), mapped(Some(ID + 1))], [1, 1]);
     assert_eq!(bed.places(&next.active, 5 * FRAG).len(), 2, "the copy of the last mount is still there");
+    // Later mounts go on behind it, in place of beginning over it.
+    let mut before = ID + 1;
+    for mount in 2..5 {
+        let open = bed.begin(Some(before), ID + mount);
+        before = ID + mount;
+        open.commit(&bed, &[(40 + mount, 3)]);
+        bed.write(&open.active, (40 + mount) * FRAG, &bytes(3)).unwrap();
+        bed.home(&open.active);
+        bed.rt.block_on(open.active.settled()).unwrap();
+        assert_eq!(bed.places(&open.active, 5 * FRAG).len(), 2, "mount {mount}");
+    }
 }
 
 #[test]

@@ -1,0 +1,93 @@
+//! Adoption: the checksums of what lies on the volume and no transaction has written, so that it is verified, too.
+//!
+//! What was adopted is as any other contents past the journal that the map knows: before other bytes are written there,
+//! its item goes, durably (logs-active-1).
+
+use crate::entry::{Frag, SPAN};
+use crate::layer::{Active, Layer, span_key};
+use ordo_disk::{Cause, DiskError, DiskOff, DiskOp};
+use std::ops::Range;
+
+/// What an adoption has done.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Adopted {
+    /// Fragments whose checksum was taken.
+    pub new: u64,
+    /// Fragments that the map has no room for.
+    pub left: u64,
+}
+
+impl std::ops::AddAssign for Adopted {
+    fn add_assign(&mut self, more: Adopted) {
+        self.new += more.new;
+        self.left += more.left;
+    }
+}
+
+impl Active {
+    /// Takes the checksums of these fragments, as far as none is known. Those of the journal's own
+    /// file are passed over; the caller says that nothing else there is written past this disk. Durable after
+    /// [`Active::settled`]. Calls go on meanwhile: a write waits while its fragments are read (logs-active-6).
+    ///
+    /// # Errors
+    /// The disk fails; or nothing may be written.
+    pub async fn adopt(&self, frags: Range<u64>) -> Result<Adopted, DiskError> {
+        let layer = &self.0;
+        if layer.read_only {
+            return Err(DiskError::new(DiskOp::Write, DiskOff(0), 0, Cause::ReadOnly));
+        }
+        // Pieces begin with a span, so that whole ones stay whole.
+        let most = layer.most_at_once(SPAN * layer.area.frag) as u64 * SPAN;
+        let mut done = Adopted::default();
+        for part in layer.area.outside(frags) {
+            let mut next = part.start;
+            while next < part.end {
+                let piece = next..((next + most) / SPAN * SPAN).min(part.end);
+                next = piece.end;
+                layer.hold(&piece).await;
+                let adopted = layer.adopt_held(piece.clone(), &mut done).await;
+                layer.release(piece);
+                adopted?;
+            }
+        }
+        Ok(done)
+    }
+}
+
+impl Layer {
+    /// The same of fragments that no write can reach now.
+    async fn adopt_held(&self, piece: Range<Frag>, done: &mut Adopted) -> Result<(), DiskError> {
+        let size = self.area.frag;
+        let bytes = self.read_raw(self.home(piece.start), (piece.end - piece.start) * size).await?;
+        let of = |first: Frag, count: u64| {
+            let from = ((first - piece.start) * size) as usize;
+            bytes.get(from..from + (count * size) as usize).unwrap_or_default()
+        };
+        let (mut map, mut tree) = (self.map.borrow_mut(), self.tree.borrow_mut());
+        let mut frag = piece.start;
+        while frag < piece.end {
+            let is_span = frag.is_multiple_of(SPAN) && frag + SPAN <= piece.end && map.has_none(frag..frag + SPAN);
+            let count = if is_span { SPAN } else { 1 };
+            if !map.has_none(frag..frag + count) {
+                frag += count;
+                continue;
+            }
+            // What is still in the pages on the disk is not known for this place (logs-active-1).
+            if !map.has_room() || map.gave_up(&(frag..frag + count)) {
+                done.left += count;
+                frag += count;
+                continue;
+            }
+            let sum = crc32c::crc32c(of(frag, count));
+            match is_span {
+                true => map.learn_span(frag, sum),
+                false => map.learn(frag, sum),
+            }
+            tree.touch(if is_span { span_key(frag) } else { frag });
+            done.new += count;
+            frag += count;
+        }
+        map.take_made_room().into_iter().for_each(|frag| tree.touch(frag));
+        Ok(())
+    }
+}
