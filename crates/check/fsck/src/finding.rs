@@ -203,6 +203,10 @@ findings! {
     /// NetBSD's table of quotas.
     QuotaTable { whose: &'static str, ino: u32, why: String }, 51, Manual, "table of {whose} quotas in inode {ino}: {why}";
 
+    /// What the map of an active journal says of a block, and nothing on the disk is: the map is given up.
+    MapOfCopies { reads: u64 }, 52, Preen,
+        "the map of the active journal: {reads} reads met blocks of which neither home nor copy is what it says; given up";
+
     /// A rule that only log-structured volumes have.
     Log { finding: LfsFinding }, 60, Manual, "{finding}";
 }

@@ -4,7 +4,8 @@
 //! With the file systems that it checks it shares `ondisk`, `disk` and `rt`. With a mount it shares `recover`:
 //!
 //! - the replay of the logs, which reads them with the schemes' own crates (`wafs`, `blockjournal`, `active`). A
-//!   journal of `active` is replayed through the active disk; what is checked then are home locations;
+//!   journal of `active` is replayed through the active disk, and a volume whose map counts is read through it, as a
+//!   mount reads it;
 //! - what a replay and a check both need: the choice of a UFS superblock, the image of a volume's bytes, the walk over
 //!   the pointers of an inode, and the type of errors.
 //!

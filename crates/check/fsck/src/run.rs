@@ -10,6 +10,7 @@
 //! inodes and summary array do not overlap, and no pointer of a file leads there. Phase 5 itself copies what it wrote.
 //! Phase 6 changes contents of files that no other phase reads, and reads what the others have settled.
 
+use crate::finding::Finding;
 use crate::report::{Journal, Report};
 use crate::volume::Volume;
 use crate::{Error, Mode, Options, lfs, quota};
@@ -18,8 +19,8 @@ use ordo_ondisk::superblock::LogAt;
 use ordo_ondisk::superblock::fields::flag;
 use ordo_ondisk::{Dialect, Geometry, Refused, Superblock};
 use ordo_recover::{
-    Crashed, Image, NotReplayed, Opened, Order, Recover, SuperblockDamage, Waiting, due, later, log_is_due,
-    log_may_be_due,
+    Crashed, Image, NotReplayed, NowhereRight, Opened, Order, Recover, SuperblockDamage, Verified, Waiting, due, later,
+    log_is_due, log_may_be_due,
 };
 use ordo_rt::Rt;
 use std::rc::Rc;
@@ -86,6 +87,10 @@ pub async fn check(rt: &Rt, disk: Rc<dyn Disk>, options: Options) -> Result<Repo
         report.left = true;
     }
     let was_clean = opened.sb.is_clean();
+    // A mount reads through the map: what it would heal is no damage, and what it could not read is.
+    let verified = ordo_recover::verified(rt, disk.clone(), &opened.sb, NowhereRight::IsAsItIs).await?;
+    let unproven = verified.as_ref().map(Verified::unproven);
+    let disk = verified.map_or(disk, |verified| Rc::new(verified) as Rc<dyn Disk>);
     let image = Image::new(disk, opened.sb.volume_bytes(), opened.sb.geometry().bsize);
     let mut volume = Volume::new(image, opened.sb, mode, rt.wall().0, report, progress);
     for damage in opened.damage {
@@ -96,6 +101,9 @@ pub async fn check(rt: &Rt, disk: Rc<dyn Disk>, options: Options) -> Result<Repo
         volume.image.write(at, &copy, Order::Superblock).await?;
     }
     let settled = rounds(&mut volume).await?;
+    if let Some(reads @ 1..) = unproven.map(|unproven| unproven()) {
+        volume.find(Finding::MapOfCopies { reads });
+    }
     finish(volume, settled, was_clean).await
 }
 

@@ -34,10 +34,11 @@ pub use dirty::Order;
 pub use error::Error;
 pub use image::{Bytes, Image};
 pub use log::{Crashed, Recover, Recovering, Seen, Waiting};
+pub use ordo_active::{NowhereRight, Verified};
 pub use outcome::{NotReplayed, Replayed};
 pub use redo::{
     FileBlock, FileShape, Followed, Follower, LogPlace, NotFollowed, active_disk, is_due as log_is_due,
-    may_be_due as log_may_be_due, place_of_log, replay_log, shape_of_file,
+    may_be_due as log_may_be_due, place_of_log, replay_log, shape_of_file, verified,
 };
 pub use setup::Opened;
 pub use suj::{Session, begin_session, later, replay_suj};

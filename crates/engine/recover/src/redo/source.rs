@@ -3,8 +3,8 @@
 use crate::outcome::NotReplayed;
 use crate::suj::Replay;
 use crate::walk::{Slot, Walk};
-use ordo_active::Active;
-use ordo_disk::{Disk, DiskOff, LogStream, Queue, QueueOptions};
+use ordo_active::{Active, NowhereRight, Verified};
+use ordo_disk::{Disk, DiskError, DiskOff, LogStream, Queue, QueueOptions};
 use ordo_ondisk::redo::{Joined, Transaction};
 use ordo_ondisk::superblock::{Keeper, LogForm};
 use ordo_ondisk::{Ino, Superblock, dinode};
@@ -133,6 +133,27 @@ pub async fn active_disk(
     let place = place_of(rt, disk.clone(), sb, ordo_ondisk::redo::ACTIVE).await?;
     let Some(LogPlace { ino, extents }) = place else { return Ok(None) };
     Ok(Some((ino, active_over(disk, sb, &extents, options).await?)))
+}
+
+/// The disk of a clean volume through the map of its active journal, for who is not its writer; `None` if it has no
+/// map that counts, or that map cannot be read.
+///
+/// # Errors
+/// The disk fails.
+pub async fn verified(
+    rt: &Rt,
+    disk: Rc<dyn Disk>,
+    sb: &Superblock,
+    nowhere: NowhereRight,
+) -> Result<Option<Verified>, DiskError> {
+    if !sb.is_clean() || !sb.has_live_map() {
+        return Ok(None);
+    }
+    let options = ordo_active::Options { read_only: true, ..ordo_active::Options::default() };
+    match active_disk(rt, disk.clone(), sb, options).await {
+        Ok(found) => Ok(found.map(|(_, active)| Verified::new(active, disk, nowhere))),
+        Err(why) => why.of_disk().map_or(Ok(None), |failed| Err(failed.clone())),
+    }
 }
 
 impl Replay {
