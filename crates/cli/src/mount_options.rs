@@ -139,6 +139,7 @@ pub(crate) const KNOWN: &[Known] = &[
     known("cleaner", Takes::OneOf(&["greedy", "cost-benefit"])),
     known("log", Takes::Any),
     known("volatile_cache", Takes::OneOf(&["yes", "no"])),
+    known("head", Takes::OneOf(&["yes", "no"])),
     known("follow", Takes::OneOf(&["on", "off"])),
     known("xattr", Takes::OneOf(&["on", "off"])),
     known("transport", Takes::OneOf(&["classic", "uring"])),

@@ -39,8 +39,10 @@ Options (-o), between commas:
                           file contents are logged, too (journal), are durable before the metadata
                           that points to them (ordered), or neither: after a crash a new file may
                           show old contents of another file (writeback) [ordered]
-  learning=yes|no         active, on a disk that says where its head is: what is often read after a
-                          far jump gets a replica near the place where the jump begins [yes]
+  head=yes|no             active: the disk has a head that moves, so that commits go near it, and
+                          what has copies is read from the nearest [as the kernel or the disk says]
+  learning=yes|no         active, on a disk with a head: what is often read after a far jump gets a
+                          replica near the place where the jump begins [yes]
   commit=SECONDS          the age at which a change is written without fsync or sync, under every
                           scheme: 1 to 3600 [5; for the logs of wafs and journal-file, 1]
   cleaner=greedy|cost-benefit

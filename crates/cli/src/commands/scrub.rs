@@ -3,7 +3,7 @@
 use crate::image::{self, Start};
 use crate::listing::json_text;
 use crate::messages::Messages;
-use crate::out::{Outcome, Status, print};
+use crate::out::{Outcome, Status, print, usage};
 use anyhow::{Context, anyhow, bail};
 use ordofs::disk::{Cause, FileOptions};
 use ordofs::rt::Rt;
@@ -16,16 +16,23 @@ use std::path::{Path, PathBuf};
 /// Reads all that an active journal knows, verifies it, and heals what is wrong from its copies
 ///
 /// Of what is on the volume, the map of an active journal (ordo tune -o active=on) knows the checksum of each fragment
-/// that a transaction has written. If the volume is mounted, its server does the work beside its calls. If not, it must
-/// be clean. Exit code 4 if a fragment has no good copy.
+/// that a transaction has written, and of what was adopted. If the volume is mounted, its server does the work beside
+/// its calls. If not, it must be clean. Exit code 4 if a fragment has no good copy, 3 if the map has no room for what
+/// was to be adopted.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  ordo scrub disk.img\n  ordo scrub --json disk.img@s1a\n  ordo scrub /mnt")]
+#[command(
+    after_help = "Examples:\n  ordo scrub disk.img\n  ordo scrub --adopt archive.img\n  ordo scrub --json disk.img@s1a\n  ordo scrub /mnt"
+)]
 pub(crate) struct Args {
     /// A file, a block device, or a partition in one; or the directory on which it is mounted
     #[arg(value_name = "IMAGE|DIR")]
     place: PathBuf,
     #[command(flatten)]
     start: Start,
+    /// Then takes the checksums of everything else that lies on the volume, which must not be mounted: from then on it
+    /// is verified, too, until it is overwritten
+    #[arg(long)]
+    adopt: bool,
     /// One JSON document
     #[arg(long)]
     json: bool,
@@ -42,6 +49,12 @@ struct Counts {
     bad_copies: u64,
     /// Fragments without a good copy.
     rotten: u64,
+    /// With `--adopt`: fragments whose checksum was taken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    adopted: Option<u64>,
+    /// The same: fragments for which the map has no room.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    not_adopted: Option<u64>,
 }
 
 impl Counts {
@@ -72,26 +85,45 @@ struct Document<'a> {
 impl From<Scrubbed> for Counts {
     fn from(done: Scrubbed) -> Counts {
         let Scrubbed { blocks: fragments, healed, bad_copies, rotten } = done;
-        Counts { fragments, healed, bad_copies, rotten }
+        Counts { fragments, healed, bad_copies, rotten, ..Counts::default() }
     }
 }
 
 /// Scrubs it.
 pub(crate) fn run(args: &Args) -> Outcome {
     let place = &args.place;
-    let (shown, found) = match mounted(place).with_context(|| place.display().to_string())? {
+    let in_use = match args.adopt {
+        true if place.is_dir() => return Err(usage("--adopt is for a volume that is not mounted; unmount it first")),
+        true => None,
+        false => mounted(place).with_context(|| place.display().to_string())?,
+    };
+    let (shown, found) = match in_use {
         Some(found) => (place.clone(), found),
         None => at_rest(args)?,
     };
     let image = json_text(shown.as_os_str().as_bytes()).0;
     print(|out| match args.json {
         true => out.json(&Document { image, found: &found }),
-        false => out.line(format!(
-            "{image}: {} fragments read, {} healed, {} bad copies dropped, {} rotten",
-            found.fragments, found.healed, found.bad_copies, found.rotten
-        )),
+        false => {
+            out.line(format!(
+                "{image}: {} fragments read, {} healed, {} bad copies dropped, {} rotten",
+                found.fragments, found.healed, found.bad_copies, found.rotten
+            ))?;
+            match (found.adopted, found.not_adopted) {
+                (Some(adopted), Some(0)) => out.line(format!("{image}: {adopted} fragments adopted")),
+                (Some(adopted), Some(left)) => out.line(format!(
+                    "{image}: {adopted} fragments adopted; the map has no room for {left} others: give it a larger file \
+                     (ordo tune -o active=off, then active=SIZE)"
+                )),
+                _ => Ok(()),
+            }
+        }
     })?;
-    Ok(if found.rotten > 0 { Status(4) } else { Status::DONE })
+    Ok(match (found.rotten, found.not_adopted) {
+        (1.., _) => Status(4),
+        (0, Some(1..)) => Status(3),
+        _ => Status::DONE,
+    })
 }
 
 /// Has the server of a mounted volume do it, a part at a time. `None` if nothing is mounted there.
@@ -119,6 +151,13 @@ fn mounted(place: &Path) -> anyhow::Result<Option<Counts>> {
 fn at_rest(args: &Args) -> anyhow::Result<(PathBuf, Counts)> {
     let (spec, rt) = (image::spec(&args.place, args.start)?, Rt::real_time());
     let notices = Messages::of(&spec, false).listener_once();
+    if args.adopt {
+        let done = ordofs::locate(&rt, &spec, FileOptions::default())
+            .and_then(|located| ordofs::scrub_and_adopt(&rt, located, &notices));
+        let (found, adopted) = done.map_err(|error| image::open_error(&spec.path, error))?;
+        let (new, left) = (Some(adopted.new), Some(adopted.left));
+        return Ok((spec.to_string().into(), Counts { adopted: new, not_adopted: left, ..found.into() }));
+    }
     let located = ordofs::locate_to_write(&rt, &spec, &FileOptions::default(), "ordo scrub", &notices, false);
     let scrubbed = located.and_then(|located| {
         let scrubbed = ordofs::scrub(&rt, &located);

@@ -24,6 +24,9 @@ use serde::Serialize;
 /// active=on|off|SIZE: the active journal of the scheme active, in the file .ordofs-active: group journals in each
 /// cylinder group, and the map of checksums and copies; on: one part in 48 of the volume.
 ///
+/// scheme=NAME|default: the scheme of every mount that names none, and of the commands that change the volume; default:
+/// as its flags say. active=on chooses active.
+///
 /// check-hashes=on|off: the hashes by which FreeBSD detects damage in the superblock, groups and inodes of a UFS2. All
 /// are computed, or cleared. NetBSD takes their flag for that of quotas, and can write to the volume only without them
 /// (ordo info says which systems can write to a volume).
@@ -42,7 +45,7 @@ use serde::Serialize;
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  ordo tune -o journal=on disk.img\n  ordo tune -o label=home,minfree=5 disk.img\n  \
-    ordo tune -o log=on disk.img\n  ordo tune -o check-hashes=off disk.img\n  \
+    ordo tune -o log=on,scheme=wafs disk.img\n  ordo tune -o check-hashes=off disk.img\n  \
     ordo tune -o acls=posix disk.img\n  ordo tune -o mmp=on nbd://store/home\n  ordo tune -o id=random copy.img\n  \
     ordo tune -o journal=off,softupdates=off disk.img@s1a\n  ordo tune -o suj=16M --json disk.img"
 )]
@@ -78,6 +81,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
     let tuned = tuning.apply_telling(&spec, &notices).map_err(|error| match error {
         TuneError::Open(error) => image::open_error(&spec.path, error),
         wrong @ (TuneError::Label(_)
+        | TuneError::NoScheme(_)
         | TuneError::MmpInterval(_)
         | TuneError::Minfree(_)
         | TuneError::JournalSize { .. }) => usage(wrong.to_string()),
@@ -131,6 +135,7 @@ fn parse(options: &[String]) -> Result<Tuning, String> {
                     Err(_) => JournalChange::On(Some(size::parse(value)?)),
                 });
             }
+            "scheme" => tuning.scheme = Some(if value == "default" { String::new() } else { value.to_owned() }),
             "active" => {
                 tuning.active = Some(match switch(name, value) {
                     Ok(true) => JournalChange::On(None),
@@ -156,18 +161,18 @@ fn parse(options: &[String]) -> Result<Tuning, String> {
             }
             _ => {
                 return Err(format!(
-                    "no option {name:?}; there are softupdates, journal, log, active, check-hashes, acls, id, label, \
-                     minfree, mmp"
+                    "no option {name:?}; there are softupdates, journal, log, active, scheme, check-hashes, acls, id, \
+                     label, minfree, mmp"
                 ));
             }
         }
     }
     match tuning == Tuning::default() {
-        true => {
-            Err("nothing to change; give -o softupdates=, journal=, log=, active=, check-hashes=, acls=, id=, label=, \
-                 minfree= or mmp="
-                .into())
-        }
+        true => Err(
+            "nothing to change; give -o softupdates=, journal=, log=, active=, scheme=, check-hashes=, acls=, id=, \
+                 label=, minfree= or mmp="
+                .into(),
+        ),
         false => Ok(tuning),
     }
 }
@@ -209,12 +214,14 @@ mod tests {
             minfree: Some(5),
             log: Some(JournalChange::On(None)),
             active: Some(JournalChange::Off),
+            scheme: Some("wafs".into()),
             check_hashes: Some(true),
             acls: Some(Acls::Posix),
             id: Some(VolumeId::Is([0x65a1, 0xdead_beef])),
             mmp: Some(MmpChange::On(500)),
         };
-        let options = "softupdates=off,suj=off,label=a=b,minfree=5%,log=on,active=off,check-hashes=on,acls=posix";
+        let options =
+            "softupdates=off,suj=off,label=a=b,minfree=5%,log=on,active=off,check-hashes=on,acls=posix,scheme=wafs";
         let options = format!("{options},id=000065a1deadbeef,mmp=0.5");
         assert_eq!(said(&options), Ok(all));
         let log = |options| said(options).map(|tuning| tuning.log);

@@ -23,6 +23,7 @@ mod mounted;
 mod mounting;
 mod one_writer;
 mod quota;
+mod remembered;
 mod replaced;
 mod rescued;
 #[cfg(feature = "nfs")]

@@ -14,14 +14,14 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 /// A server of the built program, at a socket; killed when dropped.
-struct Server {
+pub(crate) struct Server {
     child: Child,
     socket: String,
     url: String,
 }
 
 impl Server {
-    fn start(scratch: &Scratch, arguments: &[&str]) -> Server {
+    pub(crate) fn start(scratch: &Scratch, arguments: &[&str]) -> Server {
         let socket = scratch.path("nbd.socket");
         let (child, url) = serving(["serve", "nbd", "--socket", &socket].iter().chain(arguments));
         Server { url, socket, child }
@@ -32,7 +32,7 @@ impl Server {
     }
 
     /// Ends it as an administrator does; its messages. It must have ended well.
-    fn stop(mut self) -> String {
+    pub(crate) fn stop(mut self) -> String {
         kill_process(self.pid(), Signal::TERM).unwrap();
         let status = self.child.wait().unwrap();
         let mut said = String::new();
@@ -47,7 +47,7 @@ impl Server {
         self.child.wait().unwrap();
     }
 
-    fn client(&self) -> Client {
+    pub(crate) fn client(&self) -> Client {
         let mut client = Client::greeted(&self.socket);
         client.option(OPT_STRUCTURED_REPLY, &[]);
         assert_eq!(client.option_reply().0, REP_ACK);
@@ -80,7 +80,7 @@ fn named(name: &[u8]) -> Vec<u8> {
 }
 
 /// A client that sends what it likes.
-struct Client {
+pub(crate) struct Client {
     stream: UnixStream,
     size: u64,
     flags: u16,
@@ -156,6 +156,10 @@ impl Client {
     fn call(&mut self, command: u16, flags: u16, at: u64, len: u32) -> Result<Vec<u8>, u32> {
         self.ask(command, flags, at, len, &[]);
         self.reply()
+    }
+
+    pub(crate) fn read(&mut self, at: u64, len: u32) -> Result<Vec<u8>, u32> {
+        self.call(CMD_READ, 0, at, len)
     }
 
     fn write(&mut self, flags: u16, at: u64, data: &[u8]) -> Result<Vec<u8>, u32> {

@@ -1,12 +1,19 @@
 //! The active disk of a volume: between the engine and the disk, for the scheme `active`.
+//!
+//! K1. While the map of a volume counts, who names no scheme opens it through the active disk, also to read: without it
+//!     a rotten home would be returned as right ([`crate::default_scheme`]). A mount that writes under another scheme
+//!     voids the map, and says so.
 
-use crate::located::Located;
-use crate::{MountOptions, Notice, OpenError};
-use ordo_active::{Active, Scrubbed};
+use crate::located::{Located, locate_on};
+use crate::sectors::get;
+use crate::{Found, MountOptions, Mounted, Notice, Notices, OpenError};
+use ordo_active::{Active, Adopted, Scrubbed};
 use ordo_buf::{LogKind, Scheme};
-use ordo_disk::{Disk, DiskError};
-use ordo_ondisk::superblock::Keeper;
-use ordo_ondisk::{Dialect, Ino, Superblock};
+use ordo_disk::{Disk, DiskError, Kind};
+use ordo_ondisk::cg::{self, Cg};
+use ordo_ondisk::superblock::{Keeper, SBLOCKSIZE};
+use ordo_ondisk::{Cgx, Dialect, Ino, Superblock};
+use ordo_recover::NowhereRight;
 use ordo_rt::Rt;
 use std::rc::Rc;
 
@@ -69,6 +76,9 @@ pub(crate) async fn under(
 ) -> Result<Option<(Ino, Active)>, OpenError> {
     let sb = &located.found.ufs()?.superblock;
     if scheme.clone().capabilities().log_kind() != Some(LogKind::Active) {
+        if sb.has_live_map() && !read_only {
+            options.notices.tell(&Notice::MapGivenUp(scheme.name().into()));
+        }
         return Ok(None);
     }
     if sb.dialect != Dialect::FreeBsd {
@@ -87,7 +97,7 @@ pub(crate) async fn under(
     let found = ordo_recover::active_disk(rt, located.disk.clone(), sb, wanted).await.map_err(OpenError::active)?;
     let (ino, active) = found.ok_or(OpenError::NoActive(scheme.name()))?;
     let state = active.state();
-    if state.is_void {
+    if state.is_void && !read_only {
         options.notices.tell(&Notice::MapVoid);
     }
     if state.lost_pages > 0 {
@@ -109,6 +119,18 @@ pub fn active_at_rest(rt: &Rt, located: &Located) -> Result<Option<(ActiveState,
     let Some((_, active)) = found.map_err(OpenError::active)? else { return Ok(None) };
     let rest = if sb.is_clean() { Rest::AllClean } else { Rest::Dirty };
     Ok(Some((ActiveState::with(&active, rest), active)))
+}
+
+/// The disk of a volume for a server of all its bytes: read through the map of the active journal, if that counts (K1),
+/// until they are written.
+///
+/// # Errors
+/// The disk fails.
+pub fn verified(rt: &Rt, disk: Rc<dyn Disk>) -> Result<Rc<dyn Disk>, OpenError> {
+    let Ok(Found::Ufs(found)) = locate_on(rt, disk.clone()).map(|located| located.found) else { return Ok(disk) };
+    let sb = &found.superblock;
+    let verified = rt.block_on(ordo_recover::verified(rt, disk.clone(), sb, NowhereRight::IsAnError))?;
+    Ok(verified.map_or(disk, |verified| Rc::new(verified)))
 }
 
 /// Bytes of a block of a file that lie together wherever they are.
@@ -170,6 +192,55 @@ pub fn scrub(rt: &Rt, located: &Located) -> Result<Scrubbed, OpenError> {
         made_durable(&active).await?;
         Ok(done)
     })
+}
+
+/// The same, and then takes the checksums of everything else that lies on the volume: from then on it is verified, too,
+/// until it is overwritten past the journal.
+///
+/// # Errors
+/// As [`scrub`]; or the volume cannot be mounted with its active journal.
+pub fn scrub_and_adopt(rt: &Rt, located: Located, notices: &Notices) -> Result<(Scrubbed, Adopted), OpenError> {
+    let sb = located.found.ufs()?.superblock.clone();
+    if !sb.is_clean() {
+        return Err(ordo_ffs::MountError::Dirty.into());
+    }
+    let scheme = Some(Keeper::ACTIVE.into());
+    let options = MountOptions { scheme, noatime: true, notices: notices.clone(), ..MountOptions::default() };
+    rt.block_on(async {
+        let mounted = Mounted::mount(rt, located, &options).await?;
+        let done = match mounted.active_disk() {
+            Some(active) => adopted(active, &sb).await,
+            None => Err(OpenError::NoActive(Keeper::ACTIVE)),
+        };
+        let unmounted = mounted.unmount().await;
+        let done = done?;
+        Ok(unmounted.map(|()| done)?)
+    })
+}
+
+async fn adopted(active: &Active, sb: &Superblock) -> Result<(Scrubbed, Adopted), OpenError> {
+    let scrubbed = active.scrub().await?;
+    let (disk, g): (Rc<dyn Disk>, _) = (Rc::new(active.clone()), sb.geometry());
+    // The superblock is written past every journal, and so is the record of the one writer before it.
+    let first = (sb.at.0 + SBLOCKSIZE as u64).div_ceil(g.fsize.into());
+    let mut adopted = Adopted::default();
+    for c in (0..g.ncg).map(Cgx) {
+        let block = get(&disk, g.byte(g.cgtod(c)), g.cgsize as usize, Kind::Maps).await?;
+        let layout = cg::check(&block, &g, c).map_err(ordo_vfs::Error::corrupt)?;
+        let free = Cg::new(&block, layout, g.endian).map(|group| group.free()).unwrap_or_default();
+        let (base, count) = (g.cgbase(c).0, u32::try_from(g.size - g.cgbase(c).0).unwrap_or(u32::MAX).min(g.fpg));
+        let mut next = 0;
+        while next < count {
+            let start = (next..count).find(|i| !cg::map::get(free, *i)).unwrap_or(count);
+            next = cg::map::first_set(free, start, count).unwrap_or(count);
+            let run = (base + u64::from(start)).max(first)..base + u64::from(next);
+            if run.start < run.end {
+                adopted += active.adopt(run).await?;
+            }
+        }
+    }
+    made_durable(active).await?;
+    Ok((scrubbed, adopted))
 }
 
 /// Makes what a scrub has healed durable.

@@ -114,7 +114,7 @@ mod tune;
 mod unread;
 mod versions;
 
-pub use active::{ActiveState, BlockCopies, Rest, active_at_rest, copies_of, scrub};
+pub use active::{ActiveState, BlockCopies, Rest, active_at_rest, copies_of, scrub, scrub_and_adopt, verified};
 pub use blocking::{
     Calling, DirEntry, File, FileTimes, Metadata, OpenOptions, OpenVolume, ReadDir, SharedFile, SharedVolume, Volume,
 };
@@ -141,7 +141,7 @@ pub use snapshot::{Snapshot, is_snapshot, kept_in_repair, locate_snapshot, make_
 pub use tune::{Acls, JournalChange, MmpChange, TuneError, Tuned, Tuning, VolumeId};
 pub use unread::UnreadLog;
 
-pub use ordo_active::Scrubbed;
+pub use ordo_active::{Adopted, Scrubbed};
 pub use ordo_buf::{BufCounts, CrashLeaves, Durable, LogKind, Policy, Promises, Spread, Syncer};
 pub use ordo_disk as disk;
 pub use ordo_ffs as ffs;

@@ -46,6 +46,9 @@ pub enum Notice {
     /// The map of an active journal does not count, because another scheme or system has written to the volume: it
     /// begins anew.
     MapVoid,
+    /// The volume is mounted for writing with this scheme, which was named, although the map of its active journal
+    /// counts: the map, its copies and older versions are void from now on.
+    MapGivenUp(String),
     /// So many pages of the map of an active journal cannot be read: what they had is not verified any more.
     MapDamaged(u32),
     /// The volume turned read-only while it was mounted, for this reason.
@@ -106,6 +109,7 @@ impl Notice {
             | Notice::NotRolledForward
             | Notice::Disk(NbdNotice::Lost { .. } | NbdNotice::Quiet { .. })
             | Notice::LogWaits { .. }
+            | Notice::MapGivenUp(_)
             | Notice::MapDamaged(_) => Weight::Warning,
             _ => Weight::Error,
         }
@@ -118,6 +122,11 @@ impl fmt::Display for Notice {
             Notice::MapVoid => f.write_str(
                 "its map of copies begins anew, as another scheme or system has written to it: what is on it is not \
                  verified until it is written again",
+            ),
+            Notice::MapGivenUp(scheme) => write!(
+                f,
+                "it had an active journal, and scheme={scheme} was asked for: its map of copies and its older versions \
+                 are void now, and what is on it is not verified any more"
             ),
             Notice::MapDamaged(pages) => write!(
                 f,

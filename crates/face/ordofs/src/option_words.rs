@@ -95,6 +95,7 @@ impl MountOptions {
     fn set_value(&mut self, name: &str, value: &str) -> Option<Result<(), String>> {
         let set = match name {
             "scheme" => self.set_scheme(value),
+            "head" => yes_or_no(value).map(|moves| self.policy.near_head = Some(moves)),
             "cache" => parse_size(value).and_then(|bytes| {
                 self.cache = usize::try_from(bytes).map_err(|_| "more than this machine has")?;
                 Ok(())
@@ -106,13 +107,7 @@ impl MountOptions {
                 self.log = Some(value.into());
                 Ok(())
             }
-            "volatile_cache" => match value {
-                "yes" | "no" => {
-                    self.volatile_cache = Some(value == "yes");
-                    Ok(())
-                }
-                _ => Err("must be yes or no".into()),
-            },
+            "volatile_cache" => yes_or_no(value).map(|loses| self.volatile_cache = Some(loses)),
             _ => return self.settings.set(name, value).map(|set| set.map_err(str::to_owned)),
         };
         Some(set)
@@ -124,6 +119,14 @@ impl MountOptions {
         }
         self.scheme = Some(name.into());
         Ok(())
+    }
+}
+
+fn yes_or_no(value: &str) -> Result<bool, String> {
+    match value {
+        "yes" => Ok(true),
+        "no" => Ok(false),
+        _ => Err("must be yes or no".into()),
     }
 }
 

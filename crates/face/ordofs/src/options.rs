@@ -4,6 +4,7 @@ use crate::Notices;
 pub use ordo_buf::COMMIT;
 use ordo_buf::{Policy, Syncer};
 use ordo_ondisk::Superblock;
+use ordo_ondisk::superblock::Keeper;
 use ordo_schemes::Settings;
 pub use ordo_ufs::{Enforce as QuotaLimits, Limits};
 use std::path::PathBuf;
@@ -79,9 +80,15 @@ pub const DEFAULT_SCHEME: &str = ordo_schemes::DEFAULT;
 /// The name by which `scheme=` calls the order of a log-structured volume.
 pub const LFS_SCHEME: &str = "lfs";
 
-/// The scheme of a volume if none was chosen: the one that its flags name, or [`DEFAULT_SCHEME`] if they name none, or
-/// if it has snapshots.
-pub fn default_scheme(superblock: &Superblock) -> &'static str {
+/// The scheme of a volume if the mount names none: the one that its owner has chosen ([`crate::Tuning::scheme`]);
+/// `active` while its map counts, which another scheme would void; the one that its flags name, if it has no snapshots;
+/// or [`DEFAULT_SCHEME`].
+pub fn default_scheme(superblock: &Superblock) -> String {
     let on = superblock.features();
-    if on.suj && on.snapshots == 0 { ordo_schemes::JOURNALED } else { DEFAULT_SCHEME }
+    match superblock.chosen_scheme() {
+        Some(chosen) => chosen,
+        None if superblock.has_live_map() => Keeper::ACTIVE.into(),
+        None if on.suj && on.snapshots == 0 => ordo_schemes::JOURNALED.into(),
+        None => DEFAULT_SCHEME.into(),
+    }
 }

@@ -151,8 +151,10 @@ pub(crate) struct Info {
     fit_for: Vec<&'static str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unfit_for: Vec<Unfit>,
-    /// The default scheme of `ordo mount`.
-    scheme: &'static str,
+    /// The scheme of a mount that names none.
+    scheme: String,
+    /// The owner of the volume has chosen it (`ordo tune -o scheme=`).
+    scheme_chosen: bool,
     /// The scheme of the last mount for writing, if it was recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     kept_by: Option<String>,
@@ -252,6 +254,7 @@ impl Info {
             fit_for,
             unfit_for,
             scheme: default_scheme(sb),
+            scheme_chosen: sb.chosen_scheme().is_some(),
             kept_by: sb.keeper().map(|(keeper, _)| json_text(keeper.scheme.as_bytes()).0),
             log: Log::of(sb),
             mmp: None,
@@ -303,7 +306,13 @@ impl Info {
             ("clean", if self.clean { "yes" } else { "no" }.to_owned()),
             ("writing", self.read_only.clone().unwrap_or_else(|| "possible".to_owned())),
             ("fit for", self.fit_line()),
-            ("scheme", format!("{} unless another is chosen", self.scheme)),
+            (
+                "scheme",
+                match self.scheme_chosen {
+                    true => format!("{}, chosen for this volume, unless a mount names another", self.scheme),
+                    false => format!("{} unless another is chosen", self.scheme),
+                },
+            ),
             ("kept by", self.kept_by.clone().unwrap_or_default()),
             ("log", self.log.as_ref().map(Log::line).unwrap_or_default()),
             ("mmp", self.mmp.as_ref().map(MmpInfo::line).unwrap_or_default()),

@@ -120,7 +120,10 @@ fn serve_whole(args: &Args, spec: &ImageSpec, ending: &Ending) -> Outcome {
     let refused = |error| image::open_error(&spec.path, error);
     let disk = match spec.snapshot {
         Some(_) => ordofs::locate(&rt, spec, options).map_err(refused)?.disk,
-        None => ordofs::open(&rt, spec, &options).map_err(refused)?,
+        None => {
+            let disk = ordofs::open(&rt, spec, &options).map_err(refused)?;
+            ordofs::verified(&rt, disk).map_err(refused)?
+        }
     };
     // The same bytes, for questions about holes; the lock is that of `disk`, which stays open longer.
     let host = (spec.part.is_none() && spec.snapshot.is_none() && !place::is_address(&spec.path))

@@ -14,6 +14,10 @@ type Boxed<T> = Pin<Box<dyn Future<Output = T>>>;
 const PART: usize = 256;
 
 impl Mounted {
+    pub(crate) fn active_disk(&self) -> Option<&Active> {
+        self.active_disk.as_ref()
+    }
+
     /// The state of the volume's active journal, if it is mounted with one.
     pub fn active(&self) -> Option<ActiveState> {
         self.active_watch()()

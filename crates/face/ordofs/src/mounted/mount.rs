@@ -49,7 +49,7 @@ impl Mounted {
     async fn mount_claimed(rt: &Rt, located: Located, options: &MountOptions) -> Result<Mounted, OpenError> {
         let scheme = match &located.found {
             Found::Ufs(_) if options.cleaner.is_some() => return Err(OpenError::NoCleaner),
-            Found::Ufs(found) => make_scheme(options, default_scheme(&found.superblock))?,
+            Found::Ufs(found) => make_scheme(options, &default_scheme(&found.superblock))?,
             Found::Lfs(_) if options.quotas.of_files() => {
                 return Err(ordo_vfs::Error::io("a log-structured volume has no quotas").into());
             }

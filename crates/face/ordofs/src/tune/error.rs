@@ -27,6 +27,15 @@ pub enum TuneError {
         /// The system that made the volume.
         dialect: Dialect,
     },
+    /// No scheme has this name.
+    #[error("no scheme is called {0:?}; ordo schemes lists them")]
+    NoScheme(String),
+    /// The volume is of another system, or of an old form, and its superblock has no place for the name.
+    #[error("its superblock has no place for a scheme; name one at each mount (ordo mount -o scheme=NAME)")]
+    NoPlaceForScheme,
+    /// The scheme keeps a log, and the volume has none.
+    #[error("{0} keeps a log, and the volume has none for it; make one with the same command (docs/schemes)")]
+    NoLogFor(&'static str),
     /// Only UFS2 has a place for them.
     #[error("access control lists are kept in extended attributes, which are UFS2's, and the volume is a UFS1")]
     AclsOfUfs1,

@@ -8,7 +8,7 @@
 //!     changed.
 
 use super::error::TuneError;
-use super::superblock::change_superblock;
+use super::superblock::{Map, change_superblock};
 use crate::located::locate_on;
 use crate::sectors::{get, put};
 use ordo_disk::{Disk, Kind};
@@ -30,7 +30,7 @@ pub(super) fn switch(rt: &Rt, disk: &Rc<dyn Disk>, on: bool) -> Result<(), TuneE
     set(&mut is.fields, on);
     let g = is.geometry();
     if !on {
-        change_superblock(rt, disk, |fields| set(fields, false))?;
+        change_superblock(rt, disk, Map::IsVoid, |sb| set(&mut sb.fields, false))?;
     }
     rt.block_on(async {
         for c in (0..g.ncg).map(Cgx) {
@@ -40,7 +40,7 @@ pub(super) fn switch(rt: &Rt, disk: &Rc<dyn Disk>, on: bool) -> Result<(), TuneE
         Ok::<_, TuneError>(())
     })?;
     if on {
-        change_superblock(rt, disk, |fields| set(fields, true))?;
+        change_superblock(rt, disk, Map::IsVoid, |sb| set(&mut sb.fields, true))?;
     }
     rt.block_on(async {
         for c in (0..g.ncg).map(Cgx) {

@@ -5,6 +5,7 @@ use crate::path::Held;
 use crate::schemes::{AT_ONCE, Settings};
 use crate::{AllocInit, Fs, MountOptions, Mounted, locate_on};
 use ordo_disk::Disk;
+use ordo_ondisk::superblock::Keeper;
 use ordo_ondisk::{Cgx, Superblock, redo, suj};
 use ordo_rt::Rt;
 use ordo_vfs::{Caller, Error, FileSystem, Kind, Mode, Name, Refusal, SetAttr};
@@ -106,8 +107,13 @@ pub(super) fn change_spread(
     let located = locate_on(rt, disk.clone())?;
     // The old contents of its blocks do not matter, and need not be overwritten.
     let settings = Settings { alloc_init: Some(AllocInit::Directories), ..Settings::default() };
-    let mut options = MountOptions { scheme: Some(AT_ONCE.into()), settings, ..MountOptions::default() };
+    // A map that counts is kept, unless its own file changes.
+    let keeps_map = located.found.ufs().is_ok_and(|found| found.superblock.has_live_map()) && what.name != redo::ACTIVE;
+    let scheme = if keeps_map { Keeper::ACTIVE } else { AT_ONCE };
+    let mut options = MountOptions { scheme: Some(scheme.into()), settings, ..MountOptions::default() };
     options.policy.section = section;
+    // Else what fits behind one indirect block would stay in one group.
+    options.policy.far_behind_direct = section.is_some();
     let mounted = rt.block_on(Mounted::mount(rt, located, &options))?;
     let done = rt.block_on(async {
         what.remove(mounted.fs()).await?;

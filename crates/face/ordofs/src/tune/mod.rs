@@ -1,4 +1,5 @@
-//! Changes to an unmounted volume: label, reserve, soft updates and their journal, check hashes, access control lists.
+//! Changes to an unmounted volume: label, reserve, soft updates and their journal, its scheme, check hashes, access
+//! control lists.
 //!
 //! T1. Only a clean volume is changed, and it is clean again afterwards. All is checked before anything is written.
 //! T2. The superblock says that there is a journal only while its file is complete: the flag is set after the file was
@@ -18,16 +19,18 @@ pub use mmp::MmpChange;
 
 use crate::claim;
 use crate::locate::located_direct;
-use crate::{Found, ImageSpec, Located, Notices, locate_on};
+use crate::schemes::{self, Settings};
+use crate::{Found, ImageSpec, Located, Notices, default_scheme, locate_on};
 use ordo_buf::LogKind;
 use ordo_disk::{Disk, FileOptions};
+use ordo_ondisk::superblock::Keeper;
 use ordo_ondisk::superblock::fields::{SbFields, flag};
 use ordo_ondisk::superblock::search::Copy;
 use ordo_ondisk::{Dialect, Format, Superblock};
 use ordo_rt::{OwnRt, Rt};
 use std::hash::{BuildHasher, RandomState};
 use std::rc::Rc;
-use superblock::change_superblock;
+use superblock::{Map, change_superblock};
 
 /// A change of the journal of soft updates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,6 +65,9 @@ pub struct Tuning {
     pub log: Option<JournalChange>,
     /// The active journal, for the scheme `active`.
     pub active: Option<JournalChange>,
+    /// The scheme with which the volume is mounted if the mount names none; an empty one: as its flags say. An active
+    /// journal that is made chooses `active` by itself, and one that is removed takes that back.
+    pub scheme: Option<String>,
     /// The name of the volume: at most 31 bytes, without NUL.
     pub label: Option<String>,
     /// Percent of the data space kept for the privileged: 0 to 99.
@@ -99,7 +105,7 @@ pub enum Acls {
 /// A requested change, with the old and the new value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tuned {
-    /// `softupdates`, `journal`, `log`, `active`, `label`, `minfree`, `check-hashes`, `acls`, `id` or `mmp`.
+    /// `softupdates`, `journal`, `log`, `active`, `scheme`, `label`, `minfree`, `check-hashes`, `acls`, `id` or `mmp`.
     pub what: &'static str,
     /// The old value.
     pub was: String,
@@ -177,7 +183,7 @@ impl Tuning {
         let disk = located.disk;
         if let Some(change) = journal {
             // T2: the flag is cleared first, and set again when the file is complete.
-            change_superblock(rt, &disk, |f| f.flags &= !flag::SUJ)?;
+            change_superblock(rt, &disk, Map::Stays, |sb| sb.fields.flags &= !flag::SUJ)?;
             journal::change(rt, &disk, &journal::INTENTS, change)?;
         }
         let had_log = journal::is_there(rt, &disk, &before)?;
@@ -191,10 +197,14 @@ impl Tuning {
             None => {}
         }
         let was_active = self.change_active(rt, &disk, &before)?;
+        let scheme = self.scheme_of(rt, &disk, &before)?;
         let id = self.id.map(|id| chosen(rt, id));
-        change_superblock(rt, &disk, |f| {
-            self.put(f);
-            f.id = id.unwrap_or(f.id);
+        change_superblock(rt, &disk, Map::Stays, |sb| {
+            self.put(&mut sb.fields);
+            sb.fields.id = id.unwrap_or(sb.fields.id);
+            if let Some(scheme) = &scheme {
+                sb.choose_scheme(scheme.as_deref());
+            }
         })?;
         if let Some(on) = self.check_hashes {
             hashes::switch(rt, &disk, on)?;
@@ -225,9 +235,50 @@ impl Tuning {
                 journal::change_spread(rt, disk, &journal::ACTIVE, Some(size), Some(section))?;
                 journal::is_active(rt, disk, &locate_on(rt, disk.clone())?.found.into_ufs()?.superblock)?;
             }
-            JournalChange::Off => journal::change(rt, disk, &journal::ACTIVE, None)?,
+            JournalChange::Off => {
+                if had && sb.has_live_map() {
+                    // What only a copy has right would be lost with it.
+                    crate::active::scrub(rt, &locate_on(rt, disk.clone())?)?;
+                }
+                journal::change(rt, disk, &journal::ACTIVE, None)?;
+            }
         }
         Ok(Some(had))
+    }
+
+    /// The scheme that is to be chosen; `None` if the choice does not change. The volume has the log that it needs, or
+    /// no mount that names no scheme would succeed.
+    fn scheme_of(
+        &self,
+        rt: &Rt,
+        disk: &Rc<dyn Disk>,
+        before: &Superblock,
+    ) -> Result<Option<Option<String>>, TuneError> {
+        let was = before.chosen_scheme();
+        let now = match (self.scheme.as_deref(), self.active, self.log) {
+            (Some(""), ..) => None,
+            (Some(name), ..) => Some(name.to_owned()),
+            (None, Some(JournalChange::On(_)), _) => was.clone().or_else(|| Some(Keeper::ACTIVE.into())),
+            (None, Some(JournalChange::Off), _) => was.clone().filter(|was| was != Keeper::ACTIVE),
+            (None, None, Some(JournalChange::Off)) => {
+                was.clone().filter(|was| schemes::by_name(was).is_none_or(|known| log_of(known) != Some(LogKind::Redo)))
+            }
+            (None, ..) => was.clone(),
+        };
+        let name = now.as_deref().filter(|_| self.scheme.is_some());
+        if let Some(known) = name.and_then(schemes::by_name) {
+            let after = locate_on(rt, disk.clone())?.found.into_ufs()?.superblock;
+            let has = match log_of(known) {
+                None => true,
+                Some(LogKind::Intents) => after.features().suj || matches!(self.journal, Some(JournalChange::On(_))),
+                Some(LogKind::Redo) => journal::is_there(rt, disk, &after)?,
+                Some(LogKind::Active) => journal::is_active(rt, disk, &after)?,
+            };
+            if !has {
+                return Err(TuneError::NoLogFor(known.name));
+            }
+        }
+        Ok((now != was).then_some(now))
     }
 
     /// The changes that a scheme with such a log needs on a new volume.
@@ -276,6 +327,14 @@ impl Tuning {
         }
         if let Some(JournalChange::On(size)) = self.log {
             journal::log_size(sb, size)?;
+        }
+        if let Some(name) = self.scheme.as_deref().filter(|name| !name.is_empty()) {
+            if schemes::by_name(name).is_none() {
+                return Err(TuneError::NoScheme(name.into()));
+            }
+            if !sb.can_choose_scheme() {
+                return Err(TuneError::NoPlaceForScheme);
+            }
         }
         if let Some(label) = self.label.as_ref().filter(|label| label.len() > 31 || label.contains('\0')) {
             return Err(TuneError::Label(label.len()));
@@ -328,6 +387,7 @@ impl Tuning {
         let all = [
             one("softupdates", softupdates, &|sb| on(sb.features().softdep)),
             one("journal", self.journal.is_some(), &|sb| on(sb.features().suj)),
+            one("scheme", before.chosen_scheme() != after.chosen_scheme() || self.scheme.is_some(), &default_scheme),
             one("label", self.label.is_some(), &Superblock::label),
             one("minfree", self.minfree.is_some(), &|sb| sb.fields.minfree.to_string()),
             one("acls", self.acls.is_some(), &acls_of),
@@ -345,6 +405,10 @@ fn chosen(rt: &Rt, id: VolumeId) -> [u32; 2] {
         // OK to cut: newfs, too, takes the low half of the time. A `RandomState` has a seed of its own.
         VolumeId::Random => [rt.wall().0 as u32, RandomState::new().hash_one(rt.wall()) as u32],
     }
+}
+
+fn log_of(known: &schemes::Known) -> Option<LogKind> {
+    known.make(Settings::default()).ok().and_then(|scheme| scheme.capabilities().log_kind())
 }
 
 fn acls_of(sb: &Superblock) -> String {
