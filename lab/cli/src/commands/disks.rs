@@ -1,5 +1,6 @@
 //! `ordo disks`
 
+use super::spindle;
 use crate::out::{Outcome, Status, print, usage};
 use crate::{plain, size, text};
 use anyhow::Context;
@@ -34,6 +35,7 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
+    Serve(spindle::Args),
     Validate(Validate),
 }
 
@@ -61,6 +63,7 @@ pub(crate) fn run(args: &Args) -> Outcome {
     match &args.command {
         None => list(args.json),
         Some(Command::List { json }) => list(*json),
+        Some(Command::Serve(args)) => spindle::run(args),
         Some(Command::Validate(args)) => judge(args),
     }
 }

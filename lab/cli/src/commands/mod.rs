@@ -10,6 +10,7 @@ pub(crate) mod merge;
 pub(crate) mod paper;
 pub(crate) mod report;
 pub(crate) mod sim;
+mod spindle;
 pub(crate) mod tour;
 pub(crate) mod trace;
 pub(crate) mod workloads;
