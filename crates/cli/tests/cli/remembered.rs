@@ -81,7 +81,6 @@ fn every_door_heals_rot_or_refuses_it() {
     // A name in a directory, which a transaction has written: home and copy.
     let directory = places(&image, "/d")[0].clone();
     assert_eq!(directory.len(), 2, "{directory:?}");
-    let name = |doors: &[String]| doors.iter().all(|listed| listed.contains("new") && listed.contains("old"));
     // The name of the third entry, which each door finds wrong at home.
     let at = directory[0] + 24 + 8;
     // A transaction writes the directory again: it has a copy then.

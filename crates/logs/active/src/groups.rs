@@ -110,12 +110,14 @@ impl Groups {
     /// Each piece in its first place, for the line of this journal.
     pub(crate) fn first(area: &Area, journal: u64, base: Base) -> Groups {
         let is_left = |place: u32| match area.group_of(place) {
-            Some((_, group)) => base.spread && place - group.first >= group.count - group.count / 4,
+            Some((_, group)) => {
+                base.spread && place >= group.first.saturating_add(group.count.saturating_sub(group.count / 4))
+            }
             None => false,
         };
         // There are enough: what the groups leave, each rounded down, is not more than a quarter of all.
         let row: Vec<u32> = (0..area.places).filter(|place| !is_left(*place)).collect();
-        let skip = base.start as usize % row.len().max(1);
+        let skip = (base.start as usize).checked_rem(row.len()).unwrap_or(0);
         let place: Vec<Option<u32>> =
             row.iter().cycle().skip(skip).take(area.pieces() as usize).copied().map(Some).collect();
         let mut owner = vec![None; area.places as usize];

@@ -69,9 +69,10 @@ pub(super) fn run(args: &Args) -> Outcome {
     let complain = Arc::new(|what: &str| eprintln!("ordo: {what}"));
     let server = Server::new(listener, ServerOptions { name: String::new(), complain })?;
     let stopper = server.stopper();
-    std::thread::spawn(move || {
+    let clock = rt.clone();
+    rt.spawn(async move {
         while interrupt::caught().is_none() {
-            std::thread::sleep(Duration::from_millis(20));
+            clock.sleep(Duration::from_millis(20)).await;
         }
         stopper.stop();
     });
