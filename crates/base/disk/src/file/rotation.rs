@@ -1,7 +1,8 @@
 //! Whether the disk below a file or a device has a head that moves, as the kernel says (`queue/rotational`).
 //!
 //! A partition has the answer of its disk, a loop device that of the file behind it, and a file that of the device on
-//! which its file system lies. Where nothing answers (a file system in memory or on a network) there is no head.
+//! which its file system lies. Where nothing answers (a file system in memory or on a network) there is no head. Nor on
+//! a disk of virtio: its driver cannot know, and leaves the kernel's default, which is that it turns.
 
 use rustix::fs::{major, minor};
 use std::fs::{self, File, Metadata};
@@ -31,7 +32,8 @@ fn of_device(device: u64, sys: &Path, depth: u32) -> Option<bool> {
     }
     let disk = if dir.join("partition").exists() { dir.parent()? } else { &dir };
     let said = fs::read_to_string(disk.join("queue/rotational")).ok()?;
-    Some(said.trim() == "1")
+    let knows = fs::canonicalize(disk.join("device/driver")).map_or(true, |driver| !driver.ends_with("virtio_blk"));
+    Some(said.trim() == "1" && knows)
 }
 
 /// The device from which the file system with this number was mounted.
@@ -80,6 +82,13 @@ mod tests {
             let _ = fs::remove_file(sys.path().join(format!("{}:{}", major(on), minor(on))));
             symlink(sys.path().join("disk"), sys.path().join(format!("{}:{}", major(on), minor(on)))).unwrap();
             assert_eq!(of(makedev(7, 0)), Some(turns));
+            // A driver that does not know.
+            fs::create_dir(sys.path().join("virtio_blk")).unwrap();
+            fs::create_dir(sys.path().join("disk/device")).unwrap();
+            symlink(sys.path().join("virtio_blk"), sys.path().join("disk/device/driver")).unwrap();
+            assert_eq!([of(makedev(8, 0)), of(makedev(8, 1))], [Some(false); 2]);
+            fs::remove_file(sys.path().join("disk/device/driver")).unwrap();
+            fs::remove_dir(sys.path().join("disk/device")).unwrap();
             assert_eq!(of_device(makedev(7, 0), sys.path(), 0), Some(false), "not for ever");
         }
     }
