@@ -49,6 +49,8 @@ pub(crate) fn classify(finding: &Finding, severity: Severity) -> Class {
         Finding::LinkCount { found, right, .. } if found < right => Class::Damage,
         // A name that leads to an unallocated inode, however easily it is removed, was visible.
         Finding::EntryToEmpty { .. } | Finding::DirectorySize { .. } | Finding::InodeHash { .. } => Class::Damage,
+        // A mount could not have read it.
+        Finding::MapOfCopies { .. } => Class::Damage,
         _ if severity == Severity::Manual => Class::Damage,
         _ if leaks(finding) => Class::Leak,
         _ => Class::Behind,

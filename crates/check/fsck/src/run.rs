@@ -89,8 +89,9 @@ pub async fn check(rt: &Rt, disk: Rc<dyn Disk>, options: Options) -> Result<Repo
     let was_clean = opened.sb.is_clean();
     // A mount reads through the map: what it would heal is no damage, and what it could not read is.
     let verified = ordo_recover::verified(rt, disk.clone(), &opened.sb, NowhereRight::IsAsItIs).await?;
-    let unproven = verified.as_ref().map(Verified::unproven);
-    let disk = verified.map_or(disk, |verified| Rc::new(verified) as Rc<dyn Disk>);
+    // Who repairs gives the map up, and what it has healed in the answers must then be right at home.
+    let homes = verified.is_some().then(|| (disk.clone(), opened.sb.clone()));
+    let disk = verified.clone().map_or(disk, |verified| Rc::new(verified) as Rc<dyn Disk>);
     let image = Image::new(disk, opened.sb.volume_bytes(), opened.sb.geometry().bsize);
     let mut volume = Volume::new(image, opened.sb, mode, rt.wall().0, report, progress);
     for damage in opened.damage {
@@ -101,8 +102,11 @@ pub async fn check(rt: &Rt, disk: Rc<dyn Disk>, options: Options) -> Result<Repo
         volume.image.write(at, &copy, Order::Superblock).await?;
     }
     let settled = rounds(&mut volume).await?;
-    if let Some(reads @ 1..) = unproven.map(|unproven| unproven()) {
+    if let Some(reads @ 1..) = verified.as_ref().map(Verified::unproven) {
         volume.find(Finding::MapOfCopies { reads });
+    }
+    if let Some((disk, sb)) = homes.filter(|_| will_write(&volume, settled, was_clean)) {
+        ordo_recover::heal(rt, disk, &sb).await?;
     }
     finish(volume, settled, was_clean).await
 }
@@ -225,11 +229,15 @@ fn phase_5_settles(geo: &Geometry) -> bool {
     !geo.old_cg && geo.csaddr.0 % u64::from(geo.fpg) + u64::from(geo.csfrags()) <= u64::from(geo.fpg)
 }
 
+/// Whether there are repairs, and the mode allows them.
+fn will_write(volume: &Volume, settled: bool, was_clean: bool) -> bool {
+    let writes = volume.mode != Mode::Check && settled && volume.report.refused.is_none();
+    writes && !(was_clean && volume.report.count() == 0)
+}
+
 /// Writes the repairs, if the mode allows it, and marks the volume clean.
 async fn finish(mut volume: Volume, settled: bool, was_clean: bool) -> Result<Report, Error> {
-    let found = volume.report.count() > 0;
-    let writes = volume.mode != Mode::Check && settled && volume.report.refused.is_none();
-    if !writes || was_clean && !found {
+    if !will_write(&volume, settled, was_clean) {
         return Ok(volume.report);
     }
     mark_dirty(&mut volume).await?;

@@ -30,7 +30,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     start: Start,
     /// Then takes the checksums of everything else that lies on the volume, which must not be mounted: from then on it
-    /// is verified, too, until it is overwritten
+    /// is verified, too, until it, or what shares its eight fragments, is overwritten
     #[arg(long)]
     adopt: bool,
     /// One JSON document

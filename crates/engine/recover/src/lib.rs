@@ -37,7 +37,7 @@ pub use log::{Crashed, Recover, Recovering, Seen, Waiting};
 pub use ordo_active::{NowhereRight, Verified};
 pub use outcome::{NotReplayed, Replayed};
 pub use redo::{
-    FileBlock, FileShape, Followed, Follower, LogPlace, NotFollowed, active_disk, is_due as log_is_due,
+    FileBlock, FileShape, Followed, Follower, LogPlace, NotFollowed, active_disk, heal, is_due as log_is_due,
     may_be_due as log_may_be_due, place_of_log, replay_log, shape_of_file, verified,
 };
 pub use setup::Opened;

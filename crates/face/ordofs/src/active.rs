@@ -97,11 +97,13 @@ pub(crate) async fn under(
     let found = ordo_recover::active_disk(rt, located.disk.clone(), sb, wanted).await.map_err(OpenError::active)?;
     let (ino, active) = found.ok_or(OpenError::NoActive(scheme.name()))?;
     let state = active.state();
-    if state.is_void && !read_only {
+    if state.is_void && !read_only && !sb.has_live_map() {
         options.notices.tell(&Notice::MapVoid);
     }
-    if state.lost_pages > 0 {
-        options.notices.tell(&Notice::MapDamaged(state.lost_pages));
+    // The superblock says that it counts: its root is damaged.
+    let is_lost = state.is_void && sb.has_live_map();
+    if state.lost_pages > 0 || is_lost {
+        options.notices.tell(&Notice::MapDamaged(state.lost_pages.max(1)));
     }
     Ok(Some((ino, active)))
 }

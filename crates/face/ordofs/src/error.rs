@@ -166,6 +166,15 @@ impl OpenError {
         OpenError::Active(Box::new(why))
     }
 
+    /// It says that the volume's active journal is missing or damaged, and not that the disk fails.
+    pub(crate) fn is_about_active(&self) -> bool {
+        match self {
+            OpenError::NoActive(_) => true,
+            OpenError::Active(why) => why.of_disk().is_none(),
+            _ => false,
+        }
+    }
+
     /// The journal cannot be used.
     pub(crate) fn journal(why: ordo_recover::NotReplayed) -> OpenError {
         OpenError::Journal(Box::new(why))

@@ -49,6 +49,13 @@ pub enum Notice {
     /// The volume is mounted for writing with this scheme, which was named, although the map of its active journal
     /// counts: the map, its copies and older versions are void from now on.
     MapGivenUp(String),
+    /// The active journal of a volume whose scheme it is cannot be used for this reason; it is opened with another one.
+    ActiveUnusable {
+        /// Why.
+        why: String,
+        /// With which.
+        scheme: String,
+    },
     /// So many pages of the map of an active journal cannot be read: what they had is not verified any more.
     MapDamaged(u32),
     /// The volume turned read-only while it was mounted, for this reason.
@@ -110,6 +117,7 @@ impl Notice {
             | Notice::Disk(NbdNotice::Lost { .. } | NbdNotice::Quiet { .. })
             | Notice::LogWaits { .. }
             | Notice::MapGivenUp(_)
+            | Notice::ActiveUnusable { .. }
             | Notice::MapDamaged(_) => Weight::Warning,
             _ => Weight::Error,
         }
@@ -128,6 +136,9 @@ impl fmt::Display for Notice {
                 "it had an active journal, and scheme={scheme} was asked for: its map of copies and its older versions \
                  are void now, and what is on it is not verified any more"
             ),
+            Notice::ActiveUnusable { why, scheme } => {
+                write!(f, "{why}; until then it is opened with {scheme}, and what is on it is not verified")
+            }
             Notice::MapDamaged(pages) => write!(
                 f,
                 "{pages} pages of its map of copies cannot be read: what they had is not verified until it is written \

@@ -84,11 +84,15 @@ pub const LFS_SCHEME: &str = "lfs";
 /// `active` while its map counts, which another scheme would void; the one that its flags name, if it has no snapshots;
 /// or [`DEFAULT_SCHEME`].
 pub fn default_scheme(superblock: &Superblock) -> String {
-    let on = superblock.features();
     match superblock.chosen_scheme() {
         Some(chosen) => chosen,
         None if superblock.has_live_map() => Keeper::ACTIVE.into(),
-        None if on.suj && on.snapshots == 0 => ordo_schemes::JOURNALED.into(),
-        None => DEFAULT_SCHEME.into(),
+        None => scheme_of_flags(superblock).into(),
     }
+}
+
+/// The scheme that the flags of a volume name.
+pub(crate) fn scheme_of_flags(superblock: &Superblock) -> &'static str {
+    let on = superblock.features();
+    if on.suj && on.snapshots == 0 { ordo_schemes::JOURNALED } else { DEFAULT_SCHEME }
 }

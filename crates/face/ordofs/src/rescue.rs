@@ -1,7 +1,8 @@
 //! A damaged volume, opened to read whatever can be read of it.
 //!
 //! E1. The image is opened for reading only, and nothing is written to it: a log that waits is replayed in memory, so
-//!     that what is read is what a mount would show.
+//!     that what is read is what a mount would show; and while the map of an active journal counts, it is read through
+//!     that.
 //! E2. The primary superblock is tried first, then the backups at their standard places, then every superblock that is
 //!     anywhere on the disk.
 
@@ -14,6 +15,7 @@ use crate::{Notices, OpenError, journal};
 use ordo_disk::{Disk, FileOptions, Slice};
 use ordo_ondisk::superblock::search::{self, Copy};
 use ordo_ondisk::{Cgx, Superblock};
+use ordo_recover::NowhereRight;
 use ordo_rescue::{Hit, Marked, Source, Volume};
 use ordo_rt::Rt;
 use std::ops::Range;
@@ -67,8 +69,10 @@ pub fn open_damaged(rt: &Rt, spec: &ImageSpec, bad: &[Range<u64>], notices: &Not
         Some(why) => Some(Err(why.to_string())),
         None => (!Rc::ptr_eq(&located.disk, &as_it_lies)).then_some(Ok(())),
     };
+    let verified = ordo_recover::verified(rt, located.disk.clone(), &superblock, NowhereRight::IsAnError);
+    let disk = rt.block_on(verified)?.map_or(located.disk, |verified| Rc::new(verified) as Rc<dyn Disk>);
     let shifted = |range: &Range<u64>| range.start.saturating_sub(begins)..range.end.saturating_sub(begins);
-    let source = DiskBytes::new(rt, located.disk);
+    let source = DiskBytes::new(rt, disk);
     let cut = superblock.volume_bytes().saturating_sub(source.size());
     let volume = Volume::new(Box::new(Marked::new(source, bad.iter().map(shifted).collect())), &superblock);
     Ok(Damaged { volume, superblock, described, replayed, cut })

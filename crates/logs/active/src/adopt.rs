@@ -81,7 +81,9 @@ impl Layer {
             let sum = crc32c::crc32c(of(frag, count));
             match is_span {
                 true => map.learn_span(frag, sum),
-                false => map.learn(frag, sum),
+                // Not as contents: an overwrite of a file loses what is known of contents ahead of it, and this may be
+                // another file's.
+                false => map.learn(frag, sum, false),
             }
             tree.touch(if is_span { span_key(frag) } else { frag });
             done.new += count;

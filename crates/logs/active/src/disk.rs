@@ -476,7 +476,6 @@ impl Layer {
         others.iter().for_each(|frag| self.forget(*frag..*frag + 1));
         spans.iter().for_each(|first| self.forget_spans(*first..*first + 1));
         if !ahead.is_empty() {
-            self.forget_spans(ahead.clone());
             let map = self.map.borrow();
             let known = map.entries(ahead).filter(|(_, entry)| entry.data && entry.home);
             let known: Vec<Frag> = known.map(|(frag, _)| frag).collect();
@@ -529,7 +528,7 @@ impl Layer {
                 self.was_carried(came);
             }
             for (frag, sum) in &sorted.new {
-                map.learn(*frag, *sum);
+                map.learn(*frag, *sum, true);
                 tree.touch(*frag);
             }
             for (first, sum) in &sorted.new_spans {

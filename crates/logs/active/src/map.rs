@@ -407,9 +407,9 @@ impl Map {
     }
 
     /// These are the bytes of a home of which nothing is known.
-    pub(crate) fn learn(&mut self, frag: Frag, sum: u32) {
+    pub(crate) fn learn(&mut self, frag: Frag, sum: u32, data: bool) {
         if self.has_none(frag..frag + 1) {
-            self.set(frag, Entry { sum, copy: None, home: true, data: true, again: false, since: self.stamp });
+            self.set(frag, Entry { sum, copy: None, home: true, data, again: false, since: self.stamp });
         }
     }
 }

@@ -3,15 +3,15 @@
 //!
 //! V1. A home that is wrong is read from a copy, and nothing is written for that: the disk may have another writer's
 //!     lock, and the judge may have been told to change nothing.
-//! V2. What was written through this disk is read as it is there: the map has what was there before, and would take the
-//!     new bytes for rot.
+//! V2. From the first write through this disk on, reads give what is there: the map has what was there before, and
+//!     would take the new bytes for rot. It must be void then for everybody: who writes says how
+//!     ([`Verified::voiding`]), and that is durable before the write. Otherwise the next mount would write the old
+//!     bytes over the new ones.
 
 use crate::Active;
-use ordo_disk::{
-    Block, Cause, Disk, DiskError, DiskFuture, DiskInfo, DiskOff, Extent, ReadPart, WritePart, read_len, write_len,
-};
-use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use ordo_disk::{Block, Cause, Disk, DiskError, DiskFuture, DiskInfo, DiskOff, Extent, Kind, ReadPart, Tag, WritePart};
+use ordo_rt::sync::Mutex;
+use std::cell::Cell;
 use std::rc::Rc;
 
 /// What a read of a place gives that is nowhere right.
@@ -23,74 +23,94 @@ pub enum NowhereRight {
     IsAsItIs,
 }
 
-/// A disk whose reads are verified.
-pub struct Verified {
+/// A disk whose reads are verified. Clones are handles of the same one.
+#[derive(Clone)]
+pub struct Verified(Rc<Inner>);
+
+struct Inner {
     /// It only reads.
     active: Active,
     below: Rc<dyn Disk>,
     nowhere: NowhereRight,
-    shared: Rc<Shared>,
-}
-
-#[derive(Default)]
-struct Shared {
-    /// Bytes that were written: where each range begins, and its end.
-    written: RefCell<BTreeMap<u64, u64>>,
+    /// What makes the map void, and where it is written.
+    voids: Option<(DiskOff, Vec<u8>)>,
+    /// Held alone while the map becomes void.
+    voiding: Mutex<()>,
+    written: Cell<bool>,
     /// Reads that met a place that is nowhere right.
     unproven: Cell<u64>,
 }
 
-impl Shared {
-    fn was_written(&self, from: u64, to: u64) -> bool {
-        let written = self.written.borrow();
-        written.range(..to).next_back().is_some_and(|(_, end)| *end > from)
-    }
-
-    /// Ranges that meet become one, so that the last that begins before a place is the one that may reach it.
-    fn note(&self, mut from: u64, mut to: u64) {
-        let mut written = self.written.borrow_mut();
-        while let Some((&start, &end)) = written.range(..=to).next_back().filter(|(_, end)| **end >= from) {
-            written.remove(&start);
-            (from, to) = (from.min(start), to.max(end));
-        }
-        written.insert(from, to);
-    }
-}
-
 impl Verified {
-    /// A disk over `below` with the map of `active`, which was opened over the same disk for reading only.
+    /// A disk over `below` with the map of `active`, which was opened over the same disk for reading only. Who writes
+    /// through it has made the map void by himself.
     pub fn new(active: Active, below: Rc<dyn Disk>, nowhere: NowhereRight) -> Verified {
-        Verified { active, below, nowhere, shared: Rc::default() }
+        Verified::with(active, below, nowhere, None)
+    }
+
+    /// The same; these bytes, whole sectors at this place, make the map void before the first write (V2).
+    pub fn voiding(active: Active, below: Rc<dyn Disk>, nowhere: NowhereRight, voids: (DiskOff, Vec<u8>)) -> Verified {
+        Verified::with(active, below, nowhere, Some(voids))
+    }
+
+    fn with(active: Active, below: Rc<dyn Disk>, nowhere: NowhereRight, voids: Option<(DiskOff, Vec<u8>)>) -> Verified {
+        let (written, unproven) = (Cell::new(false), Cell::new(0));
+        Verified(Rc::new(Inner { active, below, nowhere, voids, voiding: Mutex::new(()), written, unproven }))
     }
 
     /// How many reads met a place that is nowhere right, and gave it as it is.
-    pub fn unproven(&self) -> impl Fn() -> u64 + use<> {
-        let shared = self.shared.clone();
-        move || shared.unproven.get()
+    pub fn unproven(&self) -> u64 {
+        self.0.unproven.get()
+    }
+
+    /// A request that writes: the first one waits until the map is void.
+    fn writes(
+        &self,
+        request: impl FnOnce(&dyn Disk) -> DiskFuture<Result<(), DiskError>> + 'static,
+    ) -> DiskFuture<Result<(), DiskError>> {
+        if self.0.written.get() {
+            return request(&*self.0.below);
+        }
+        let inner = self.0.clone();
+        DiskFuture::later(async move {
+            let one = inner.voiding.lock().await;
+            if !inner.written.get() {
+                if let Some((at, bytes)) = &inner.voids {
+                    let part = WritePart { image: Block::copy_of(bytes).image(), tag: Tag::of(Kind::Superblock) };
+                    inner.below.write(*at, vec![part], false).await?;
+                    inner.below.flush().await?;
+                }
+                inner.written.set(true);
+            }
+            drop(one);
+            request(&*inner.below).await
+        })
     }
 }
 
 impl Disk for Verified {
     fn info(&self) -> DiskInfo {
-        self.below.info()
+        self.0.below.info()
     }
 
     fn read(&self, at: DiskOff, parts: Vec<ReadPart>) -> DiskFuture<Result<Vec<ReadPart>, DiskError>> {
-        let end = at.0.saturating_add(read_len(&parts));
-        if self.shared.was_written(at.0, end) || end > self.info().size {
-            return self.below.read(at, parts);
+        let inner = &self.0;
+        let len: u64 = parts.iter().map(|part| part.block.len() as u64).sum();
+        // The active disk goes on behind the volume, with its journal.
+        if inner.written.get() || inner.below.info().check(ordo_disk::DiskOp::Read, at, len).is_err() {
+            return inner.below.read(at, parts);
         }
-        if self.nowhere == NowhereRight::IsAnError {
-            return self.active.read(at, parts);
+        if inner.nowhere == NowhereRight::IsAnError {
+            return inner.active.read(at, parts);
         }
         let again: Vec<_> =
             parts.iter().map(|part| ReadPart { block: Block::zeroed(part.block.len()), tag: part.tag }).collect();
-        let (proven, below, shared) = (self.active.read(at, parts), self.below.clone(), self.shared.clone());
+        let (proven, inner) = (inner.active.read(at, parts), inner.clone());
         DiskFuture::later(async move {
             match proven.await {
                 Err(error) if error.cause == Cause::Rot => {
-                    shared.unproven.set(shared.unproven.get() + 1);
-                    below.read(at, again).await
+                    inner.unproven.set(inner.unproven.get() + 1);
+                    inner.below.read(at, again).await
                 }
                 done => done,
             }
@@ -98,52 +118,34 @@ impl Disk for Verified {
     }
 
     fn write(&self, at: DiskOff, parts: Vec<WritePart>, fua: bool) -> DiskFuture<Result<(), DiskError>> {
-        self.shared.note(at.0, at.0.saturating_add(write_len(&parts)));
-        self.below.write(at, parts, fua)
+        self.writes(move |below| below.write(at, parts, fua))
     }
 
     fn flush(&self) -> DiskFuture<Result<(), DiskError>> {
-        self.below.flush()
+        self.0.below.flush()
     }
 
     fn announce(&self, ranges: &[(DiskOff, u64)]) -> DiskFuture<Result<(), DiskError>> {
-        self.below.announce(ranges)
+        self.0.below.announce(ranges)
     }
 
     fn keeps_snapshots(&self) -> bool {
-        self.below.keeps_snapshots()
+        self.0.below.keeps_snapshots()
     }
 
     fn is_fenced(&self) -> bool {
-        self.below.is_fenced()
+        self.0.below.is_fenced()
     }
 
     fn hold(&self, lease: &ordo_disk::fence::Lease) {
-        self.below.hold(lease);
+        self.0.below.hold(lease);
     }
 
     fn extents(&self, at: DiskOff, len: u64) -> DiskFuture<Result<Vec<Extent>, DiskError>> {
-        self.below.extents(at, len)
+        self.0.below.extents(at, len)
     }
 
     fn discard(&self, at: DiskOff, len: u64) -> DiskFuture<Result<(), DiskError>> {
-        self.shared.note(at.0, at.0.saturating_add(len));
-        self.below.discard(at, len)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ranges_that_meet_become_one() {
-        let shared = Shared::default();
-        for (from, to) in [(10, 20), (30, 40), (50, 60), (15, 31), (0, 5)] {
-            shared.note(from, to);
-        }
-        assert_eq!(*shared.written.borrow(), BTreeMap::from([(0, 5), (10, 40), (50, 60)]));
-        let asked = [(5, 10), (4, 6), (39, 41), (40, 50), (45, 51), (60, 99), (0, 99)];
-        assert_eq!(asked.map(|(from, to)| shared.was_written(from, to)), [false, true, true, false, true, false, true]);
+        self.writes(move |below| below.discard(at, len))
     }
 }

@@ -6,8 +6,8 @@ use ordofs::path::{Held, resolve};
 use ordofs::rt::Rt;
 use ordofs::vfs::{Caller, FileSystem, Kind, Mode, Name};
 use ordofs::{
-    JournalChange, MountOptions, Mounted, NewVolume, Notice, Notices, Tuning, active_at_rest, locate_on, scrub,
-    versions_of,
+    JournalChange, MountOptions, Mounted, NewVolume, Notice, Notices, Tuning, active_at_rest, copies_of, locate_on,
+    scrub, scrub_and_adopt, versions_of,
 };
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
@@ -169,6 +169,91 @@ fn what_another_scheme_has_written_does_not_come_back_from_a_copy() {
     bed.is_right();
     let (mounted, told) = bed.mount_and_hear("active", "journal");
     assert_eq!(told, [], "it counts again");
+    bed.unmount(mounted);
+}
+
+/// With what was adopted before it each read of older bytes would be a heal.
+#[test]
+fn what_was_adopted_does_not_come_back_over_what_was_written_since() {
+    let bed = Bed::new();
+    for word in 1..9 {
+        let (fsync, is_cut) = (word % 2 == 0, word % 3 == 0);
+        let mounted = bed.mount("active", "ordered");
+        bed.write(&mounted, word, fsync);
+        if is_cut {
+            bed.cut(mounted);
+            bed.unmount(bed.mount("active", "ordered"));
+        } else {
+            bed.unmount(mounted);
+        }
+        bed.is_right();
+        if fsync || !is_cut {
+            let mounted = bed.mount("active", "ordered");
+            bed.check(&mounted, word);
+            bed.unmount(mounted);
+        }
+        let located = locate_on(&bed.rt, bed.disk()).unwrap();
+        let (scrubbed, adopted) = scrub_and_adopt(&bed.rt, located, &Notices::default()).unwrap();
+        bed.rt.drop_tasks();
+        assert_eq!((scrubbed.healed, scrubbed.rotten, adopted.left), (0, 0, 0));
+        assert!(adopted.new > 0 || is_cut, "word {word}");
+    }
+}
+
+/// A mount that names no scheme, and what it told.
+fn by_itself(bed: &Bed) -> (Mounted, Vec<Notice>) {
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let to = heard.clone();
+    let notices = Notices::to(move |notice| to.lock().unwrap().push(notice.clone()));
+    let located = locate_on(&bed.rt, bed.disk()).unwrap();
+    let options = MountOptions { notices, ..MountOptions::default() };
+    let mounted = bed.rt.block_on(Mounted::mount(&bed.rt, located, &options)).unwrap();
+    let told = heard.lock().unwrap().clone();
+    (mounted, told)
+}
+
+#[test]
+fn a_volume_whose_journal_of_copies_is_gone_is_opened_without_it() {
+    let bed = Bed::new();
+    bed.unmount(by_itself(&bed).0);
+    bed.tune(JournalChange::Off);
+    // As if another system had removed the file.
+    let mut sb = locate_on(&bed.rt, bed.disk()).unwrap().found.into_ufs().unwrap().superblock;
+    sb.choose_scheme(Some("active"));
+    let bytes = sb.encode(sb.fields.time);
+    bed.ram.poke(sb.at.0, &bytes);
+    let (mounted, told) = by_itself(&bed);
+    assert!(matches!(&told[..], [Notice::ActiveUnusable { scheme, .. }] if scheme == "softupdates"), "{told:?}");
+    bed.write(&mounted, 1, false);
+    bed.unmount(mounted);
+    let located = locate_on(&bed.rt, bed.disk()).unwrap();
+    let named = MountOptions { scheme: Some("active".into()), ..MountOptions::default() };
+    assert!(bed.rt.block_on(Mounted::mount(&bed.rt, located, &named)).is_err(), "who names it must have it");
+}
+
+#[test]
+fn a_repair_that_gives_the_map_up_first_writes_home_what_it_has_healed() {
+    let bed = Bed::new();
+    let mounted = bed.mount("active", "journal");
+    bed.write(&mounted, 1, true);
+    bed.unmount(mounted);
+    let located = locate_on(&bed.rt, bed.disk()).unwrap();
+    let blocks = copies_of(&bed.rt, &located, Ino::ROOT).unwrap();
+    assert!(blocks[0].at.len() > 1, "{blocks:?}");
+    // The root directory at home, and a count in the superblock, which stays that of the active journal.
+    bed.ram.poke(blocks[0].at[0] + 100, &[0x55; 300]);
+    let mut sb = located.found.into_ufs().unwrap().superblock;
+    let (keeper, _) = sb.keeper().unwrap();
+    sb.fields.cs_nbfree += 3;
+    let bytes = sb.encode_kept(sb.fields.time, &keeper);
+    bed.ram.poke(sb.at.0, &bytes);
+    let check = |mode| bed.rt.block_on(ordo_fsck::check(&bed.rt, bed.disk(), ordo_fsck::Options::new(mode))).unwrap();
+    let found = check(ordo_fsck::Mode::Check);
+    assert!(found.findings.iter().all(|found| found.finding.name() == "Totals"), "{:?}", found.findings);
+    check(ordo_fsck::Mode::Repair);
+    assert!(check(ordo_fsck::Mode::Check).findings.is_empty());
+    let mounted = bed.mount("softupdates", "");
+    bed.check(&mounted, 1);
     bed.unmount(mounted);
 }
 

@@ -9,8 +9,8 @@
 //!     a later flush then succeeds over the loss. The owner of the buffer keeps it dirty and writes it again.
 //! Q4. At most one flush is at the disk. Callers that request one while it runs, and are not covered by it, share the
 //!     next one.
-//! Q5. A merged request that fails with an I/O error is tried again piece by piece, so that one bad sector fails only
-//!     the buffer that it belongs to.
+//! Q5. A merged request that fails with an I/O error, or because bytes are not those that were written, is tried again
+//!     piece by piece, so that one bad sector fails only the buffer that it belongs to, under its own address.
 //! Q6. Ordered writes carry an [`Order`]; its rules are queue-order-1 to queue-order-3.
 //! Q7. A flush waits for the writes that the disk has and that a caller wants durable ([`Written::expect_durable`]),
 //!     not for writes that are sent later. Callers that work at the same time share a flush then: without the rule the

@@ -334,7 +334,7 @@ impl State {
                     self.free(freed);
                 }
             }
-            Err(DiskError { cause: Cause::Io(_), .. }) if run.len() > 1 => {
+            Err(DiskError { cause: Cause::Io(_) | Cause::Rot, .. }) if run.len() > 1 => {
                 for id in run {
                     self.retry_alone(id);
                 }

@@ -18,19 +18,22 @@ pub(crate) struct SlowDisk {
     pub(crate) log: Rc<RefCell<Vec<String>>>,
     /// Transfers that touch this byte fail.
     pub(crate) bad_byte: Cell<Option<u64>>,
+    /// Because what is there is not what was written, and not because it cannot be read.
+    pub(crate) is_rot: Cell<bool>,
     pub(crate) failing_flushes: Rc<Cell<u32>>,
 }
 
 impl SlowDisk {
     pub(crate) fn new(rt: &Rt, ram: &RamDisk) -> SlowDisk {
-        let (log, bad_byte, failing_flushes) = Default::default();
-        SlowDisk { rt: rt.clone(), ram: ram.clone(), log, bad_byte, failing_flushes }
+        let (log, bad_byte, is_rot, failing_flushes) = Default::default();
+        SlowDisk { rt: rt.clone(), ram: ram.clone(), log, bad_byte, is_rot, failing_flushes }
     }
 
     fn check(&self, op: DiskOp, at: DiskOff, len: u64, parts: usize) -> Result<(), DiskError> {
         self.log.borrow_mut().push(format!("{op} {} {len} in {parts}", at.0));
+        let cause = if self.is_rot.get() { Cause::Rot } else { Cause::Io(5) };
         match self.bad_byte.get() {
-            Some(bad) if (at.0..at.0 + len).contains(&bad) => Err(DiskError::new(op, at, len, Cause::Io(5))),
+            Some(bad) if (at.0..at.0 + len).contains(&bad) => Err(DiskError::new(op, at, len, cause)),
             _ => Ok(()),
         }
     }

@@ -136,7 +136,8 @@ pub async fn active_disk(
 }
 
 /// The disk of a clean volume through the map of its active journal, for who is not its writer; `None` if it has no
-/// map that counts, or that map cannot be read.
+/// map that counts, or that map cannot be read. Where places that are nowhere right are errors, a write makes the map
+/// void first; who takes them as they are does that by himself.
 ///
 /// # Errors
 /// The disk fails.
@@ -151,8 +152,35 @@ pub async fn verified(
     }
     let options = ordo_active::Options { read_only: true, ..ordo_active::Options::default() };
     match active_disk(rt, disk.clone(), sb, options).await {
-        Ok(found) => Ok(found.map(|(_, active)| Verified::new(active, disk, nowhere))),
+        Ok(None) => Ok(None),
+        Ok(Some((_, active))) if nowhere == NowhereRight::IsAsItIs => Ok(Some(Verified::new(active, disk, nowhere))),
+        Ok(Some((_, active))) => {
+            // The superblock without its keeper, and nothing else changed.
+            let mut void = sb.clone();
+            let bytes = void.encode(sb.fields.time);
+            let sector = u64::from(disk.info().sector);
+            let whole = sb.at.0.is_multiple_of(sector) && (bytes.len() as u64).is_multiple_of(sector);
+            Ok(whole.then(|| Verified::voiding(active, disk, nowhere, (DiskOff(sb.at.0), bytes))))
+        }
         Err(why) => why.of_disk().map_or(Ok(None), |failed| Err(failed.clone())),
+    }
+}
+
+/// Writes home what the map of a clean volume's active journal finds wrong there and right in a copy: before the map is
+/// given up, since a reader of homes alone would find damage that a reader through the map did not see.
+///
+/// # Errors
+/// The disk fails.
+pub async fn heal(rt: &Rt, disk: Rc<dyn Disk>, sb: &Superblock) -> Result<(), DiskError> {
+    let options = ordo_active::Options::default();
+    match active_disk(rt, disk, sb, options).await {
+        Ok(Some((_, active))) => {
+            active.scrub().await?;
+            active.settled().await?;
+            active.flush().await
+        }
+        Ok(None) => Ok(()),
+        Err(why) => why.of_disk().map_or(Ok(()), |failed| Err(failed.clone())),
     }
 }
 

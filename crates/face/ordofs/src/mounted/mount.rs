@@ -1,10 +1,11 @@
 //! Mounting what is on an open disk: its one writer is this one first, and then its layout decides.
 
 use super::Mounted;
+use super::ufs::Schemes;
 use crate::claim;
 use crate::found::Found;
 use crate::located::Located;
-use crate::options::{LFS_SCHEME, default_scheme};
+use crate::options::{LFS_SCHEME, default_scheme, scheme_of_flags};
 use crate::{MountOptions, OpenError};
 use ordo_buf::Scheme;
 use ordo_disk::fence::Claim;
@@ -55,7 +56,13 @@ impl Mounted {
             }
             Found::Lfs(_) => return Mounted::mount_lfs(rt, located, options, None).await,
         };
-        Mounted::mount_ufs(rt, located, scheme, options, Some(options.quotas)).await
+        // A damaged journal of copies must not keep everybody from a volume that has all its bytes at home.
+        let instead = match options.scheme {
+            None => Some(make_scheme(options, scheme_of_flags(&located.found.ufs()?.superblock))?),
+            Some(_) => None,
+        };
+        let schemes = Schemes { wanted: scheme, instead };
+        Mounted::mount_ufs(rt, located, schemes, options, Some(options.quotas)).await
     }
 }
 

@@ -31,18 +31,18 @@ impl Mounted {
         scheme: Rc<dyn Scheme>,
         options: &MountOptions,
     ) -> Result<Mounted, OpenError> {
-        Mounted::mount_ufs(rt, located, scheme, options, None).await
+        Mounted::mount_ufs(rt, located, Schemes { wanted: scheme, instead: None }, options, None).await
     }
 
     pub(super) async fn mount_ufs(
         rt: &Rt,
         located: Located,
-        scheme: Rc<dyn Scheme>,
+        schemes: Schemes,
         options: &MountOptions,
         quotas: Option<QuotaLimits>,
     ) -> Result<Mounted, OpenError> {
         let was_clean = located.found.ufs()?.superblock.is_clean();
-        let mut mount = Mount::new(rt, &located, scheme, options);
+        let mut mount = Mount::new(rt, &located, schemes, options);
         let located = mount.keep_snapshots(located).await?;
         let (located, not_replayed) = mount.recover(located).await?;
         let (found, id) = (located.found.ufs()?.clone(), located.found.id());
@@ -61,10 +61,18 @@ impl Mounted {
     }
 }
 
+/// The scheme of a mount.
+pub(super) struct Schemes {
+    pub(super) wanted: Rc<dyn Scheme>,
+    /// If nobody named that one, and its active journal is damaged: the volume has all its bytes at home.
+    pub(super) instead: Option<Rc<dyn Scheme>>,
+}
+
 /// A mount that has begun: what its stages need of each other.
 struct Mount<'a> {
     rt: &'a Rt,
     scheme: Rc<dyn Scheme>,
+    instead: Option<Rc<dyn Scheme>>,
     options: &'a MountOptions,
     /// Nothing is to be written, or can be.
     read_only: bool,
@@ -79,11 +87,12 @@ struct Access {
 }
 
 impl<'a> Mount<'a> {
-    fn new(rt: &'a Rt, located: &Located, scheme: Rc<dyn Scheme>, options: &'a MountOptions) -> Mount<'a> {
+    fn new(rt: &'a Rt, located: &Located, schemes: Schemes, options: &'a MountOptions) -> Mount<'a> {
+        let Schemes { wanted: scheme, instead } = schemes;
         let read_only = options.read_only || located.disk.info().read_only;
         let (force, mount_point) = (options.force, options.mount_point.clone());
         let opening = Opening { read_only, force, mount_point, ..Opening::default() };
-        Mount { rt, scheme, options, read_only, opening }
+        Mount { rt, scheme, instead, options, read_only, opening }
     }
 
     fn tell(&self, notice: &Notice) {
@@ -131,8 +140,15 @@ impl<'a> Mount<'a> {
     }
 
     /// The active disk over that of the volume, if the scheme wants one; says what is wrong with its map.
-    async fn open_active(&self, located: &Located, access: &Access) -> Result<Option<(Ino, Active)>, OpenError> {
-        active::under(self.rt, located, &self.scheme, self.options, !access.writes).await
+    async fn open_active(&mut self, located: &Located, access: &Access) -> Result<Option<(Ino, Active)>, OpenError> {
+        match (active::under(self.rt, located, &self.scheme, self.options, !access.writes).await, self.instead.take()) {
+            (Err(why), Some(instead)) if why.is_about_active() => {
+                self.tell(&Notice::ActiveUnusable { why: why.to_string(), scheme: instead.name().into() });
+                self.scheme = instead;
+                Ok(None)
+            }
+            (done, _) => done,
+        }
     }
 
     /// The queue of the disk, with the scheme's log begun on it or elsewhere; the superblock will name both.

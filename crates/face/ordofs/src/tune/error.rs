@@ -36,6 +36,12 @@ pub enum TuneError {
     /// The scheme keeps a log, and the volume has none.
     #[error("{0} keeps a log, and the volume has none for it; make one with the same command (docs/schemes)")]
     NoLogFor(&'static str),
+    /// Without the active journal these would be read as they are.
+    #[error(
+        "{0} fragments are nowhere right, and would be read as they are without the active journal; remove their files, \
+         which cannot be read, or give the journal up: mount once with another scheme"
+    )]
+    Rotten(u64),
     /// Only UFS2 has a place for them.
     #[error("access control lists are kept in extended attributes, which are UFS2's, and the volume is a UFS1")]
     AclsOfUfs1,

@@ -196,6 +196,12 @@ impl Tuning {
             Some(JournalChange::Off) => journal::change(rt, &disk, &journal::REDO, None)?,
             None => {}
         }
+        if self.active == Some(JournalChange::Off) && self.scheme.is_none() {
+            // Before the file goes: a crash between would leave a volume whose scheme has no journal.
+            if let Some(scheme) = self.scheme_of(rt, &disk, &before)? {
+                change_superblock(rt, &disk, Map::Stays, |sb| sb.choose_scheme(scheme.as_deref()))?;
+            }
+        }
         let was_active = self.change_active(rt, &disk, &before)?;
         let scheme = self.scheme_of(rt, &disk, &before)?;
         let id = self.id.map(|id| chosen(rt, id));
@@ -228,6 +234,13 @@ impl Tuning {
         let Some(change) = self.active else { return Ok(None) };
         // A damaged one can be made anew.
         let had = journal::is_active(rt, disk, sb).unwrap_or(false);
+        if had && sb.has_live_map() && change != JournalChange::On(None) {
+            // What only a copy has right would be lost with it.
+            let scrubbed = crate::active::scrub(rt, &locate_on(rt, disk.clone())?)?;
+            if scrubbed.rotten > 0 {
+                return Err(TuneError::Rotten(scrubbed.rotten));
+            }
+        }
         match change {
             JournalChange::On(None) if had => {}
             JournalChange::On(asked) => {
@@ -235,13 +248,7 @@ impl Tuning {
                 journal::change_spread(rt, disk, &journal::ACTIVE, Some(size), Some(section))?;
                 journal::is_active(rt, disk, &locate_on(rt, disk.clone())?.found.into_ufs()?.superblock)?;
             }
-            JournalChange::Off => {
-                if had && sb.has_live_map() {
-                    // What only a copy has right would be lost with it.
-                    crate::active::scrub(rt, &locate_on(rt, disk.clone())?)?;
-                }
-                journal::change(rt, disk, &journal::ACTIVE, None)?;
-            }
+            JournalChange::Off => journal::change(rt, disk, &journal::ACTIVE, None)?,
         }
         Ok(Some(had))
     }
@@ -258,7 +265,7 @@ impl Tuning {
         let now = match (self.scheme.as_deref(), self.active, self.log) {
             (Some(""), ..) => None,
             (Some(name), ..) => Some(name.to_owned()),
-            (None, Some(JournalChange::On(_)), _) => was.clone().or_else(|| Some(Keeper::ACTIVE.into())),
+            (None, Some(JournalChange::On(_)), _) => Some(Keeper::ACTIVE.into()),
             (None, Some(JournalChange::Off), _) => was.clone().filter(|was| was != Keeper::ACTIVE),
             (None, None, Some(JournalChange::Off)) => {
                 was.clone().filter(|was| schemes::by_name(was).is_none_or(|known| log_of(known) != Some(LogKind::Redo)))

@@ -96,7 +96,15 @@ fn who_is_not_the_writer_gets_right_bytes_and_writes_nothing_for_them() {
         let kept = Kept { by: Some(ID), dirty: false };
         let (extents, below) = (Bed::extents(), disk.clone());
         let active = bed.rt.block_on(Active::open(disk, &extents, FRAG as u32, kept, options)).unwrap();
-        Verified::new(active, below, nowhere)
+        match nowhere {
+            NowhereRight::IsAnError => Verified::voiding(active, below, nowhere, (DiskOff(0), vec![0xee; 512])),
+            NowhereRight::IsAsItIs => Verified::new(active, below, nowhere),
+        }
+    };
+    let begins_with = || {
+        let mut bytes = [0; 2];
+        bed.ram.peek(0, &mut bytes);
+        bytes
     };
     let read = |disk: &Verified, frag: u64| {
         let parts = vec![ReadPart { block: Block::unspecified(FRAG as usize), tag: Tag::default() }];
@@ -115,11 +123,13 @@ fn who_is_not_the_writer_gets_right_bytes_and_writes_nothing_for_them() {
     let mut home = bytes(2);
     home[0] ^= 0x40;
     assert_eq!(read(&strict, 6).unwrap_err().cause, Cause::Rot);
-    assert_eq!((read(&judge, 6).unwrap(), judge.unproven()()), (home, 1));
-    // What is written through it is as it is there.
-    for disk in [&strict, &judge] {
+    assert_eq!((read(&judge, 6).unwrap(), judge.unproven()), (home, 1));
+    // What is written through it is as it is there, and the map is void before.
+    assert_eq!(begins_with(), [0, 0]);
+    for disk in [&judge, &strict] {
         let part = WritePart { image: Block::copy_of(&bytes(9)).image(), tag: Tag::default() };
         bed.rt.block_on(async { disk.write(DiskOff(6 * FRAG), vec![part], false).await }).unwrap();
         assert_eq!(read(disk, 6).unwrap(), bytes(9));
+        assert_eq!(begins_with(), if disk.unproven() > 0 { [0, 0] } else { [0xee, 0xee] });
     }
 }

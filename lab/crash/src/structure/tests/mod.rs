@@ -29,6 +29,7 @@ fn table() -> Vec<(Finding, Severity, Class)> {
         (Finding::SnapshotDamaged { ino: 1, why: "x" }, Manual, Damage),
         (Finding::SnapshotTwice { ino: 1, lbn: 1, frag: 1 }, Preen, Behind),
         (quota(), Preen, Behind),
+        (Finding::MapOfCopies { reads: 1 }, Preen, Damage),
         (Finding::QuotaTable { whose: "x", ino: 1, why: x() }, Manual, Damage),
         (Finding::GroupHeader { group: 1, field: "x", found: 1, right: 1 }, Manual, Damage),
         (Finding::InodeHash { ino: 1, found: 1, right: 1 }, Preen, Damage),

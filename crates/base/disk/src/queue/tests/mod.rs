@@ -320,6 +320,12 @@ fn a_bad_sector_in_a_merged_request_condemns_only_its_own_buffer() {
     assert_eq!(error.to_string(), "write of 512 bytes at byte 3072: Input/output error (os error 5)");
     assert_eq!(world.log().len(), 4);
     assert!(matches!(world.rt.block_on(world.read(6)), Err(DiskError { op: DiskOp::Read, .. })));
+    // So do bytes that a disk with checksums finds wrong.
+    world.disk.is_rot.set(true);
+    let reads = [5, 6, 7].map(|sector| world.read(sector));
+    let [a, b, c] = reads.map(|read| world.rt.block_on(read));
+    assert!(a.is_ok() && c.is_ok());
+    assert_eq!(b.unwrap_err(), DiskError::new(DiskOp::Read, DiskOff(3072), 512, Cause::Rot));
 }
 
 #[test]
