@@ -1,4 +1,5 @@
-//! Judges every claim of the paper by what the simulator gave.
+//! Judges every claim of the paper by what the simulator gave. Some are queries of the results; what needs more is
+//! computed here.
 //!
 //! C1. A number over sizes of memory is compared with the geometric mean over ours.
 //! C2. `ext3` alone is its ordered mode. A response is the mean over all requests, those that memory answers included.
@@ -10,7 +11,8 @@ use super::experiments::{POINT_MB, Results, SHORT, TABLE2_MB, TIMERS_MS, Variant
 use super::tables::{bins, printed_bins};
 use super::thresholds::Thresholds;
 use crate::paper::claims::{Claim, claims_of};
-use crate::paper::judge::{Judged, comparable, each, not_judged, number, order, short, untested};
+use crate::paper::judge::{Judged, not_judged, number, order, short, untested};
+use crate::paper::query::{Measured, answer};
 use ordo_report::results::Verdict;
 use ordo_sim::{Mode, Outcome, System};
 
@@ -74,25 +76,30 @@ impl Bench<'_> {
     }
 
     fn judged(&self) -> Option<Judged> {
+        let claim = self.claim;
+        if !claim.query.is_empty() {
+            return answer(claim, self);
+        }
         match self.id() {
-            id if id.starts_with("t2.") => self.table2(id.trim_start_matches("t2.")),
-            id if id.starts_with("s2.") => self.passive(),
-            id if id.starts_with("s3.") => self.active(),
-            "abs.random" => Some(self.ratio("tpc-r")?),
-            "abs.sequential" => self.everywhere(&SEQUENTIAL, |trace| self.ratio(trace)),
-            id if id.starts_with("s4.") => self.evaluation(id.trim_start_matches("s4.")),
+            "s2.commit_timer" | "s2.compound_window" => self.interval(),
+            "s2.compound" => self.compound(),
+            "s2.short_timer_bad" => self.timers(),
+            "s3.checkpoint_delay" => self.forced(),
+            "s4.immediate" => self.written_alike(),
+            "s4.fewer_seeks" => self.fewer_seeks(),
+            "s4.viewperf_99" => self.consecutive("viewperf"),
+            "s4.tpcr_3" => self.consecutive("tpc-r"),
+            "s4.nonseq_common" => self.moved(),
+            "s4.cscope_saving" => self.saving("cscope"),
+            // An order of traces, where a query orders systems.
+            "s4.multi_less" | "s4.gain_random_over_seq" => order(claim, |trace| self.gain(trace)),
             "s5.partition_position" => self.partition(),
-            _ => None,
+            id => self.table2(id.strip_prefix("t2.")?),
         }
     }
 
     fn number(&self, name: &str, value: f64) -> Judged {
         number(self.claim, &[(name.to_owned(), value)])
-    }
-
-    fn everywhere(&self, traces: &[&str], one: impl Fn(&str) -> Option<Judged>) -> Option<Judged> {
-        let judged = traces.iter().map(|trace| Some(((*trace).to_owned(), one(trace)?)));
-        Some(each(judged.collect::<Option<_>>()?))
     }
 
     fn yes_or_no(&self, holds: bool, ours: String, why: &str) -> Option<Judged> {
@@ -102,12 +109,6 @@ impl Bench<'_> {
 
     fn response(&self, key: &str, trace: &str) -> Option<f64> {
         self.results.response(system(key)?, trace)
-    }
-
-    /// Two systems of the claim on a trace.
-    fn ratio(&self, trace: &str) -> Option<Judged> {
-        let (a, b) = (self.claim.text("a")?, self.claim.text("b")?);
-        Some(self.number(&format!("{a} over {b}"), self.response(a, trace)? / self.response(b, trace)?))
     }
 
     /// What active journaling takes off the response on a trace.
@@ -120,6 +121,7 @@ impl Bench<'_> {
         self.results.varied(system, trace, TABLE2_MB, variant)
     }
 
+    /// A ratio, shown with its two counts.
     fn table2(&self, what: &str) -> Option<Judged> {
         let (ext3, aj) = (bins(self.results, EXT3)?, bins(self.results, System::Active)?);
         let sum = |bins: &[u64; 14]| bins[..7].iter().sum::<u64>();
@@ -140,29 +142,22 @@ impl Bench<'_> {
         Some(judged)
     }
 
-    /// Claims of section II.
-    fn passive(&self) -> Option<Judged> {
-        let gcc = |system| self.results.of(system, "gcc", TABLE2_MB);
-        let work = gcc(EXT3)?.work;
-        match self.id() {
-            "s2.write_twice" => {
-                let written = (work.journal_blocks + work.checkpoint_blocks) as f64;
-                Some(self.number("blocks written for a journaled one", written / work.journaled as f64))
-            }
-            "s2.commit_timer" | "s2.compound_window" => {
-                let mut judged = self.number("between two commits", work.shortest_interval_ms / 1e3);
-                judged.why = format!("{}; the shortest interval of the run", judged.why);
-                Some(judged)
-            }
-            "s2.compound" => self.yes_or_no(
-                work.journaled < work.updates,
-                format!("{} blocks journaled for {} changes", work.journaled, work.updates),
-                "fewer blocks are journaled than changed",
-            ),
-            "s2.mode_speed" => order(self.claim, |key| Some(1.0 / gcc(system(key)?)?.mean_response_ms)),
-            "s2.short_timer_bad" => self.timers(),
-            _ => None,
-        }
+    /// A number, whose rule says that it is the shortest of the run.
+    fn interval(&self) -> Option<Judged> {
+        let work = self.results.of(EXT3, "gcc", TABLE2_MB)?.work;
+        let mut judged = self.number("between two commits", work.shortest_interval_ms / 1e3);
+        judged.why = format!("{}; the shortest interval of the run", judged.why);
+        Some(judged)
+    }
+
+    /// Yes or no, by two counts of a system.
+    fn compound(&self) -> Option<Judged> {
+        let work = self.results.of(EXT3, "gcc", TABLE2_MB)?.work;
+        self.yes_or_no(
+            work.journaled < work.updates,
+            format!("{} blocks journaled for {} changes", work.journaled, work.updates),
+            "fewer blocks are journaled than changed",
+        )
     }
 
     /// Responses with a longer timer are shorter, one after the other (paper-judge-3).
@@ -179,99 +174,62 @@ impl Bench<'_> {
         self.yes_or_no(falls, shown.collect::<Vec<_>>().join(", "), "gcc's response falls as the timer grows")
     }
 
-    /// Claims of section III.
-    fn active(&self) -> Option<Judged> {
-        let found = self.thresholds;
-        match self.id() {
-            "s3.fallback_passive" => comparable(self.claim, &self.claim.list("systems"), |key| {
-                Some(self.at(system(key)?, "cscope", Variant::Full(1000))?.mean_response_ms)
-            }),
-            "s3.zero_distance" => Some(self.number("blocks", f64::from(found.distance_blocks))),
-            "s3.window_gap" => Some(self.number("seconds", f64::from(found.gap_ms) / 1e3)),
-            "s3.dock" => Some(self.number("blocks", f64::from(found.dock_blocks))),
-            "s3.write_close" => self.everywhere(&SEQUENTIAL, |trace| {
-                order(self.claim, |key| {
-                    let work = self.results.of(system(key)?, trace, TABLE2_MB)?.work;
-                    Some(work.commit_cylinders as f64 / work.commit_writes as f64)
-                })
-            }),
-            "s3.virtual_checkpoint" => order(self.claim, |key| {
-                Some(self.results.of(system(key)?, "gcc", TABLE2_MB)?.work.checkpoint_blocks as f64)
-            }),
-            "s3.checkpoint_delay" => {
-                let forced = |variant| Some(self.at(System::ActiveVirtual, "cscope", variant)?.work.forced);
-                let (roomy, less) = (forced(Variant::Usual)?, forced(Variant::Full(985))?);
-                let short = forced(Variant::Full(SHORT))?;
-                self.yes_or_no(
-                    roomy == 0 && less == 0 && short > 0,
-                    format!(
-                        "{roomy} blocks forced home with a tenth of the disk free, {less} with 1.5 per cent, {short} with \
-                         half a per cent"
-                    ),
-                    "aj-virtual on cscope",
-                )
-            }
-            _ => None,
-        }
+    /// Yes or no, by three runs with less and less free space.
+    fn forced(&self) -> Option<Judged> {
+        let forced = |variant| Some(self.at(System::ActiveVirtual, "cscope", variant)?.work.forced);
+        let (roomy, less) = (forced(Variant::Usual)?, forced(Variant::Full(985))?);
+        let short = forced(Variant::Full(SHORT))?;
+        self.yes_or_no(
+            roomy == 0 && less == 0 && short > 0,
+            format!(
+                "{roomy} blocks forced home with a tenth of the disk free, {less} with 1.5 per cent, {short} with \
+                 half a per cent"
+            ),
+            "aj-virtual on cscope",
+        )
     }
 
-    /// Claims of section IV.
-    fn evaluation(&self, what: &str) -> Option<Judged> {
-        let claim = self.claim;
-        let about = |trace| self.results.about(trace);
-        match what {
-            "immediate" => {
-                let written = |system| Some(self.results.of(system, "gcc", TABLE2_MB)?.work.blocks_written as f64);
-                let ratio = written(System::Active)? / written(EXT3)?;
-                self.yes_or_no(
-                    (ratio - 1.0).abs() <= 0.05,
-                    format!("aj writes {} times the blocks of ext3", short(ratio)),
-                    "aj gains nothing from fewer writes: the same within 5 per cent, on gcc",
-                )
-            }
-            "zero_overhead_replicas" => Some(self.number("blocks written for a copy", self.thresholds.copy_cost)),
-            "fewer_seeks" => {
-                let (ext3, aj) = (bins(self.results, EXT3)?, bins(self.results, System::Active)?);
-                let fewer = aj.iter().zip(&ext3).skip(1).filter(|(aj, ext3)| aj <= ext3).count();
-                self.yes_or_no(fewer >= 12, format!("in {fewer} of 13 bins"), "at least 12, as in the print")
-            }
-            "cscope_two_areas" => Some(self.number("share", about("cscope")?.in_two_areas)),
-            "viewperf_99" => self.share(about("viewperf")?.consecutive),
-            "tpcr_3" => self.share(about("tpc-r")?.consecutive),
-            "nonseq_common" => {
-                let share = |trace: &str| Some(self.results.of(EXT3, trace, TABLE2_MB)?.seeks);
-                let moved = SEQUENTIAL.map(|trace| {
-                    let seeks = share(trace)?;
-                    Some(1.0 - seeks.distance_cylinders.zero as f64 / seeks.all() as f64)
-                });
-                let moved = moved.into_iter().collect::<Option<Vec<f64>>>()?;
-                let shown = SEQUENTIAL.iter().zip(&moved).map(|(trace, part)| format!("{trace} {}", short(*part)));
-                self.yes_or_no(
-                    moved.iter().all(|part| *part > 0.1),
-                    shown.collect::<Vec<_>>().join(", "),
-                    "more than a tenth of the movements of ext3's arm leave the cylinder, on each",
-                )
-            }
-            "cscope_saving" => {
-                let ms = |key| self.response(key, "cscope");
-                Some(self.number("seconds", (ms("ext3")? - ms("aj")?) / 1e3))
-            }
-            "dualfs_hfs_low" => self.everywhere(&SEQUENTIAL, |trace| order(claim, |key| self.response(key, trace))),
-            "ext3_beats_ext2" => self.ratio("cscope"),
-            "lfs_viewperf" => order(claim, |key| self.response(key, "viewperf")),
-            "viewperf_others_same" => comparable(claim, &claim.list("systems"), |key| self.response(key, "viewperf")),
-            "tpcr_point" => {
-                let ms = |key| Some(self.results.of(system(key)?, "tpc-r", POINT_MB)?.mean_response_ms);
-                Some(self.number("aj over ext3", ms("aj")? / ms("ext3")?))
-            }
-            "tpcr_distinct" => order(claim, |key| self.response(key, "tpc-r")),
-            "multi_less" | "gain_random_over_seq" => order(claim, |trace| self.gain(trace)),
-            _ => None,
-        }
+    /// Yes or no, by a ratio.
+    fn written_alike(&self) -> Option<Judged> {
+        let written = |system| Some(self.results.of(system, "gcc", TABLE2_MB)?.work.blocks_written as f64);
+        let ratio = written(System::Active)? / written(EXT3)?;
+        self.yes_or_no(
+            (ratio - 1.0).abs() <= 0.05,
+            format!("aj writes {} times the blocks of ext3", short(ratio)),
+            "aj gains nothing from fewer writes: the same within 5 per cent, on gcc",
+        )
     }
 
-    fn share(&self, ours: f64) -> Option<Judged> {
-        let part = self.claim.number("part")?;
+    /// Yes or no, by how many bins have fewer (C5).
+    fn fewer_seeks(&self) -> Option<Judged> {
+        let (ext3, aj) = (bins(self.results, EXT3)?, bins(self.results, System::Active)?);
+        let fewer = aj.iter().zip(&ext3).skip(1).filter(|(aj, ext3)| aj <= ext3).count();
+        self.yes_or_no(fewer >= 12, format!("in {fewer} of 13 bins"), "at least 12, as in the print")
+    }
+
+    /// Yes or no, by the part of the movements that leave the cylinder.
+    fn moved(&self) -> Option<Judged> {
+        let moved = SEQUENTIAL.map(|trace| {
+            let seeks = self.results.of(EXT3, trace, TABLE2_MB)?.seeks;
+            Some(1.0 - seeks.distance_cylinders.zero as f64 / seeks.all() as f64)
+        });
+        let moved = moved.into_iter().collect::<Option<Vec<f64>>>()?;
+        let shown = SEQUENTIAL.iter().zip(&moved).map(|(trace, part)| format!("{trace} {}", short(*part)));
+        self.yes_or_no(
+            moved.iter().all(|part| *part > 0.1),
+            shown.collect::<Vec<_>>().join(", "),
+            "more than a tenth of the movements of ext3's arm leave the cylinder, on each",
+        )
+    }
+
+    /// A difference of two systems, where a query divides.
+    fn saving(&self, trace: &str) -> Option<Judged> {
+        Some(self.number("seconds", (self.response("ext3", trace)? - self.response("aj", trace)?) / 1e3))
+    }
+
+    /// A share, which the claim gives as a part and not as a value.
+    fn consecutive(&self, trace: &str) -> Option<Judged> {
+        let (ours, part) = (self.results.about(trace)?.consecutive, self.claim.number("part")?);
         Some(Judged {
             holds: (ours - part).abs() <= part * 0.2,
             expected: short(part),
@@ -289,5 +247,33 @@ impl Bench<'_> {
             format!("hfs writes at {} of the disk, dualfs at {}", short(hfs), short(dualfs)),
             "a trace that only reads makes them write metadata alone",
         )
+    }
+}
+
+impl Measured for Bench<'_> {
+    /// Of a trace with so many MB of memory; of all sizes, or of the trace itself; or of the learning.
+    fn value(&self, step: &str, mb: u32, key: &str, field: &str) -> Option<f64> {
+        let found = self.thresholds;
+        let (trace, variant) = match (step, field) {
+            ("learning", "dock_blocks") => return Some(f64::from(found.dock_blocks)),
+            ("learning", "distance_blocks") => return Some(f64::from(found.distance_blocks)),
+            ("learning", "gap_ms") => return Some(f64::from(found.gap_ms)),
+            ("learning", "copy_cost") => return Some(found.copy_cost),
+            (trace, "in_two_areas") => return Some(self.results.about(trace)?.in_two_areas),
+            (trace, "response_ms") if mb == 0 => return self.response(key, trace),
+            ("cscope, no free space", _) => ("cscope", Variant::Full(1000)),
+            (trace, _) => (trace, Variant::Usual),
+        };
+        let run = self.results.varied(system(key)?, trace, mb, variant)?;
+        Some(match field {
+            "response_ms" => run.mean_response_ms,
+            "perf" => 1.0 / run.mean_response_ms,
+            "written" => (run.work.journal_blocks + run.work.checkpoint_blocks) as f64,
+            "journaled" => run.work.journaled as f64,
+            "checkpoint_blocks" => run.work.checkpoint_blocks as f64,
+            "commit_cylinders" => run.work.commit_cylinders as f64,
+            "commit_writes" => run.work.commit_writes as f64,
+            _ => return None,
+        })
     }
 }
