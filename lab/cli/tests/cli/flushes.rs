@@ -50,7 +50,7 @@ const ABOVE: &[(&str, &[&str])] = &[
     ("overwrite, fsync", &["journal-file", "wafs", "block-journal", "active"]),
     ("append, fdatasync", &["sync", "active"]),
     ("append, fsync", &["sync", "active"]),
-    ("new empty file, fsync", &["sync"]),
+    ("new empty file, fsync", &["sync", "active"]),
     ("new file, fdatasync", &["sync", "active"]),
     ("new file, fsync", &["sync", "active"]),
     ("rename over a file, fdatasync", &["sync", "wafs", "async"]),

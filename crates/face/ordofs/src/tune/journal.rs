@@ -17,6 +17,9 @@ const PIECE: u64 = 1 << 20;
 const LOG_MIN: u64 = 256 << 10;
 const LOG_MAX: u64 = 4 << 30;
 const LOG_USUAL: u64 = 128 << 20;
+/// Blocks of an active journal in a group, below which it stays together: a commit that goes on in the next group is
+/// two writes, and with few blocks many would.
+const SECTION_LEAST: u32 = 64;
 /// The default of an active journal on a small volume: not all of it is the journal's.
 const LOG_USUAL_LEAST: u64 = 1 << 20;
 
@@ -113,7 +116,7 @@ pub(super) fn change_spread(
     let mut options = MountOptions { scheme: Some(scheme.into()), settings, ..MountOptions::default() };
     options.policy.section = section;
     // Else what fits behind one indirect block would stay in one group.
-    options.policy.far_behind_direct = section.is_some();
+    options.policy.far_behind_direct = section.is_some_and(|blocks| blocks >= SECTION_LEAST);
     let mounted = rt.block_on(Mounted::mount(rt, located, &options))?;
     let done = rt.block_on(async {
         what.remove(mounted.fs()).await?;
