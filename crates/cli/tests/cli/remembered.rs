@@ -38,6 +38,16 @@ fn a_chosen_scheme_is_that_of_every_opening_that_names_none() {
     assert_eq!(scheme(&image), chosen("wafs"));
     let told = ok(ordo(["tune", "-o", "log=off", &image]));
     assert!(told.contains("scheme: softupdates (was: wafs)"), "{told}");
+    // A command that asks for both changes nothing.
+    ok(ordo(["tune", "-o", "log=on", &image]));
+    assert!(fails(3, ordo(["tune", "-o", "scheme=wafs,log=off", &image])).contains("wafs keeps a log"));
+    assert!(ok(ordo(["ls", &format!("{image}:/")])).contains(".ordofs-log"));
+    ok(ordo(["tune", "-o", "log=off", &image]));
+    ok(ordo(["tune", "-o", "journal=on,scheme=suj", &image]));
+    assert_eq!(scheme(&image), chosen("suj"));
+    ok(ordo(["tune", "-o", "journal=off", &image]));
+    assert_eq!(scheme(&image), of_flags);
+    ok(ordo(["touch", &format!("{image}:/after")]));
     ok(ordo(["tune", "-o", "scheme=sync", &image]));
     assert_eq!(scheme(&image), chosen("sync"));
     ok(ordo(["tune", "-o", "scheme=default", &image]));

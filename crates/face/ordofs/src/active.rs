@@ -124,14 +124,28 @@ pub fn active_at_rest(rt: &Rt, located: &Located) -> Result<Option<(ActiveState,
 }
 
 /// The disk of a volume for a server of all its bytes: read through the map of the active journal, if that counts (K1),
-/// until they are written.
+/// until they are written. A map that counts and cannot be read is told.
 ///
 /// # Errors
 /// The disk fails.
-pub fn verified(rt: &Rt, disk: Rc<dyn Disk>) -> Result<Rc<dyn Disk>, OpenError> {
-    let Ok(Found::Ufs(found)) = locate_on(rt, disk.clone()).map(|located| located.found) else { return Ok(disk) };
-    let sb = &found.superblock;
+pub fn verified(rt: &Rt, disk: Rc<dyn Disk>, notices: &Notices) -> Result<Rc<dyn Disk>, OpenError> {
+    match locate_on(rt, disk.clone()).map(|located| located.found) {
+        Ok(Found::Ufs(found)) => verified_by(rt, disk, &found.superblock, notices),
+        _ => Ok(disk),
+    }
+}
+
+/// The same, of a volume with this superblock.
+pub(crate) fn verified_by(
+    rt: &Rt,
+    disk: Rc<dyn Disk>,
+    sb: &Superblock,
+    notices: &Notices,
+) -> Result<Rc<dyn Disk>, OpenError> {
     let verified = rt.block_on(ordo_recover::verified(rt, disk.clone(), sb, NowhereRight::IsAnError))?;
+    if verified.is_none() && sb.is_clean() && sb.has_live_map() {
+        notices.tell(&Notice::MapDamaged(1));
+    }
     Ok(verified.map_or(disk, |verified| Rc::new(verified)))
 }
 

@@ -6,6 +6,7 @@
 //! E2. The primary superblock is tried first, then the backups at their standard places, then every superblock that is
 //!     anywhere on the disk.
 
+use crate::active::verified_by;
 use crate::disk_bytes::DiskBytes;
 use crate::found;
 use crate::image::{ImageSpec, open, partitions};
@@ -15,7 +16,6 @@ use crate::{Notices, OpenError, journal};
 use ordo_disk::{Disk, FileOptions, Slice};
 use ordo_ondisk::superblock::search::{self, Copy};
 use ordo_ondisk::{Cgx, Superblock};
-use ordo_recover::NowhereRight;
 use ordo_rescue::{Hit, Marked, Source, Volume};
 use ordo_rt::Rt;
 use std::ops::Range;
@@ -69,8 +69,7 @@ pub fn open_damaged(rt: &Rt, spec: &ImageSpec, bad: &[Range<u64>], notices: &Not
         Some(why) => Some(Err(why.to_string())),
         None => (!Rc::ptr_eq(&located.disk, &as_it_lies)).then_some(Ok(())),
     };
-    let verified = ordo_recover::verified(rt, located.disk.clone(), &superblock, NowhereRight::IsAnError);
-    let disk = rt.block_on(verified)?.map_or(located.disk, |verified| Rc::new(verified) as Rc<dyn Disk>);
+    let disk = verified_by(rt, located.disk, &superblock, notices)?;
     let shifted = |range: &Range<u64>| range.start.saturating_sub(begins)..range.end.saturating_sub(begins);
     let source = DiskBytes::new(rt, disk);
     let cut = superblock.volume_bytes().saturating_sub(source.size());

@@ -229,12 +229,7 @@ impl Active {
                 read.iter().for_each(|part| bytes.extend_from_slice(&part.block));
                 next = end;
             }
-            let mut skip = (at.0 - from) as usize;
-            for part in &mut parts {
-                let end = skip + part.block.len();
-                part.block.copy_from_slice(&bytes[skip..end]);
-                skip = end;
-            }
+            fill(&mut parts, &bytes[(at.0 - from) as usize..]);
             Ok(parts)
         })
     }
@@ -264,6 +259,15 @@ pub(crate) struct Wrong {
 impl Wrong {
     pub(crate) fn is_none(&self) -> bool {
         self.frags.is_empty() && self.spans.is_empty()
+    }
+}
+
+/// Fills the parts with these bytes, one after the other.
+pub(crate) fn fill(parts: &mut [ReadPart], mut bytes: &[u8]) {
+    for part in parts {
+        let (now, later) = bytes.split_at(part.block.len().min(bytes.len()));
+        part.block[..now.len()].copy_from_slice(now);
+        bytes = later;
     }
 }
 

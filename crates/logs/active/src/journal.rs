@@ -1,5 +1,6 @@
 //! The journal's range of addresses: its line, spread over the group journals (logs-active-4).
 
+use crate::disk::fill;
 use crate::entry::CopyNo;
 use crate::layer::{Layer, all};
 use crate::map::Has;
@@ -184,12 +185,7 @@ impl Layer {
                     None => bytes.resize(bytes.len() + run.len as usize, 0),
                 }
             }
-            let mut rest = bytes.as_slice();
-            for part in &mut parts {
-                let (now, later) = rest.split_at(part.block.len().min(rest.len()));
-                part.block[..now.len()].copy_from_slice(now);
-                rest = later;
-            }
+            fill(&mut parts, &bytes);
             Ok(parts)
         })
     }

@@ -1,5 +1,6 @@
 //! The volume as it was after a transaction: the older versions that the group journals still have (logs-active-8).
 
+use crate::disk::fill;
 use crate::entry::{Frag, Old, Stamp};
 use crate::layer::{Active, Layer};
 use ordo_disk::{
@@ -113,12 +114,7 @@ impl Disk for Past {
             for frag in frags {
                 bytes.extend_from_slice(&past.fragment(frag).await?);
             }
-            let mut rest = &bytes[(at.0 - first) as usize..];
-            for part in &mut parts {
-                let (now, later) = rest.split_at(part.block.len());
-                part.block.copy_from_slice(now);
-                rest = later;
-            }
+            fill(&mut parts, &bytes[(at.0 - first) as usize..]);
             Ok(parts)
         })
     }

@@ -9,6 +9,7 @@
 //!     bytes over the new ones.
 
 use crate::Active;
+use crate::disk::fill;
 use ordo_disk::{Block, Cause, Disk, DiskError, DiskFuture, DiskInfo, DiskOff, Extent, Kind, ReadPart, Tag, WritePart};
 use ordo_rt::sync::Mutex;
 use std::cell::Cell;
@@ -106,12 +107,7 @@ impl Inner {
             read.iter().for_each(|part| bytes.extend_from_slice(&part.block));
             next = piece.end;
         }
-        let mut rest = bytes.as_slice();
-        for part in &mut parts {
-            let (now, later) = rest.split_at(part.block.len().min(rest.len()));
-            part.block[..now.len()].copy_from_slice(now);
-            rest = later;
-        }
+        fill(&mut parts, &bytes);
         Ok(parts)
     }
 }

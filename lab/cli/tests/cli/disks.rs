@@ -1,8 +1,12 @@
 //! `ordo disks`, on the built program.
 
-use crate::common::{Scratch, fails, ok, ordo};
+use crate::common::{Scratch, command, fails, ok, ordo};
+use ordofs::rt::Rt;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::fs;
+use std::process::Stdio;
+use std::time::Duration;
 
 /// A trace of a real drive, one of those by which the model is validated.
 fn trace(drive: &str) -> String {
@@ -74,4 +78,28 @@ fn a_trace_that_cannot_be_compared_is_one_line_of_error() {
         let said = validate(3, "hp_c2247a", &path);
         assert!(said.contains(&path) && said.contains(says), "{said}");
     }
+}
+
+#[test]
+fn a_modelled_drive_is_served_in_real_time_and_says_what_its_arm_did() {
+    let scratch = Scratch::new();
+    let socket = scratch.path("drive.socket");
+    assert!(fails(3, ordo(["disks", "serve", "none", "--socket", &socket])).contains("none"));
+    let mut serve = command(["disks", "serve", "quantum_atlas_10k", "--socket", &socket, "--json"]);
+    let server = serve.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let rt = Rt::real_time();
+    while !fs::exists(&socket).unwrap() {
+        rt.block_on(rt.sleep(Duration::from_millis(10)));
+    }
+    let url = format!("nbd+unix:///?socket={socket}");
+    let begun = rt.now();
+    ok(ordo(["mkfs", "-q", "--size", "64M", &url]));
+    // Some dozens of requests, each of which waits for the platter.
+    assert!(rt.now().since(begun) > Duration::from_millis(20), "as slow as the drive");
+    ok(ordo(["fsck", "-n", "-f", &url]));
+    kill_process(Pid::from_child(&server), Signal::TERM).unwrap();
+    let ended = server.wait_with_output().unwrap();
+    assert!(ended.status.success());
+    let arm = json(&String::from_utf8(ended.stdout).unwrap());
+    assert!(["reads", "writes", "cylinders"].iter().all(|what| arm[what].as_u64().unwrap() > 0), "{arm}");
 }

@@ -41,13 +41,17 @@ impl Bed {
 
     /// A mount, and what it told.
     fn mount_and_hear(&self, scheme: &str, data: &str) -> (Mounted, Vec<Notice>) {
-        let heard = Arc::new(Mutex::new(Vec::new()));
-        let to = heard.clone();
         let mut options = MountOptions { scheme: Some(scheme.into()), ..MountOptions::default() };
         if scheme == "active" {
             options.policy.near_head = Some(true);
             options.settings.set("data", data).unwrap().unwrap();
         }
+        self.mount_with(options)
+    }
+
+    fn mount_with(&self, mut options: MountOptions) -> (Mounted, Vec<Notice>) {
+        let heard = Arc::new(Mutex::new(Vec::new()));
+        let to = heard.clone();
         options.notices = Notices::to(move |notice| to.lock().unwrap().push(notice.clone()));
         let located = locate_on(&self.rt, self.disk()).unwrap();
         let mounted = self.rt.block_on(Mounted::mount(&self.rt, located, &options)).unwrap();
@@ -200,29 +204,17 @@ fn what_was_adopted_does_not_come_back_over_what_was_written_since() {
     }
 }
 
-/// A mount that names no scheme, and what it told.
-fn by_itself(bed: &Bed) -> (Mounted, Vec<Notice>) {
-    let heard = Arc::new(Mutex::new(Vec::new()));
-    let to = heard.clone();
-    let notices = Notices::to(move |notice| to.lock().unwrap().push(notice.clone()));
-    let located = locate_on(&bed.rt, bed.disk()).unwrap();
-    let options = MountOptions { notices, ..MountOptions::default() };
-    let mounted = bed.rt.block_on(Mounted::mount(&bed.rt, located, &options)).unwrap();
-    let told = heard.lock().unwrap().clone();
-    (mounted, told)
-}
-
 #[test]
 fn a_volume_whose_journal_of_copies_is_gone_is_opened_without_it() {
     let bed = Bed::new();
-    bed.unmount(by_itself(&bed).0);
+    bed.unmount(bed.mount_with(MountOptions::default()).0);
     bed.tune(JournalChange::Off);
     // As if another system had removed the file.
     let mut sb = locate_on(&bed.rt, bed.disk()).unwrap().found.into_ufs().unwrap().superblock;
     sb.choose_scheme(Some("active"));
     let bytes = sb.encode(sb.fields.time);
     bed.ram.poke(sb.at.0, &bytes);
-    let (mounted, told) = by_itself(&bed);
+    let (mounted, told) = bed.mount_with(MountOptions::default());
     assert!(matches!(&told[..], [Notice::ActiveUnusable { scheme, .. }] if scheme == "softupdates"), "{told:?}");
     bed.write(&mounted, 1, false);
     bed.unmount(mounted);

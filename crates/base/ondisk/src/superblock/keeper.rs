@@ -194,3 +194,50 @@ impl Superblock {
         self.encode_as_kept(now)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Format;
+    use crate::superblock::newfs::NewfsParams;
+
+    const NOW: i64 = 1_795_900_000;
+
+    fn superblock() -> Superblock {
+        NewfsParams::new(Format::Ufs2, 32 << 20).superblock().unwrap()
+    }
+
+    fn read(sb: &Superblock, bytes: &[u8]) -> Superblock {
+        Superblock::decode(bytes, sb.at).unwrap()
+    }
+
+    #[test]
+    fn who_writes_without_being_the_keeper_is_not_taken_for_it_within_the_same_second() {
+        let (mut sb, scheme) = (superblock(), Keeper::ACTIVE.to_owned());
+        let keeper = Keeper { scheme, log: LogAt::File(Ino(7)), id: 5 };
+        let bytes = sb.encode_kept(NOW, &keeper);
+        let mut kept = read(&sb, &bytes);
+        assert_eq!((kept.keeper(), kept.has_live_map()), (Some((keeper, true)), true));
+        let bytes = kept.encode(NOW);
+        let other = read(&kept, &bytes);
+        assert_eq!((other.keeper(), other.has_live_map()), (None, false));
+    }
+
+    #[test]
+    fn a_chosen_scheme_stays_whoever_writes_and_damage_is_none() {
+        let mut sb = superblock();
+        assert!(sb.can_choose_scheme() && sb.chosen_scheme().is_none());
+        sb.choose_scheme(Some("sixteen-letters-"));
+        let keeper = Keeper { scheme: "wafs".into(), ..Keeper::default() };
+        for bytes in [sb.encode_kept(NOW, &keeper), sb.encode(NOW), sb.encode(NOW + 1)] {
+            assert_eq!(read(&sb, &bytes).chosen_scheme().as_deref(), Some("sixteen-letters-"));
+        }
+        for word in WORDS..WORDS + CHOSEN_WORDS {
+            let mut damaged = sb.clone();
+            damaged.fields.sparecon32[word] ^= 0x100;
+            assert_eq!(damaged.chosen_scheme(), None, "word {word}");
+        }
+        sb.choose_scheme(None);
+        assert_eq!((sb.chosen_scheme(), sb.fields.sparecon32), (None, [0; 21]));
+    }
+}

@@ -122,7 +122,7 @@ fn serve_whole(args: &Args, spec: &ImageSpec, ending: &Ending) -> Outcome {
         Some(_) => ordofs::locate(&rt, spec, options).map_err(refused)?.disk,
         None => {
             let disk = ordofs::open(&rt, spec, &options).map_err(refused)?;
-            ordofs::verified(&rt, disk).map_err(refused)?
+            ordofs::verified(&rt, disk, &Messages::of(spec, false).listener()).map_err(refused)?
         }
     };
     // The same bytes, for questions about holes; the lock is that of `disk`, which stays open longer.

@@ -135,8 +135,8 @@ pub async fn active_disk(
     Ok(Some((ino, active_over(disk, sb, &extents, options).await?)))
 }
 
-/// The disk of a clean volume through the map of its active journal, for who is not its writer; `None` if it has no
-/// map that counts, or that map cannot be read. Where places that are nowhere right are errors, a write makes the map
+/// The disk of a clean volume through the map of its active journal, for who is not its writer; `None` if it has no map
+/// that counts, or none of that map can be read. Where places that are nowhere right are errors, a write makes the map
 /// void first; who takes them as they are does that by himself.
 ///
 /// # Errors
@@ -153,6 +153,8 @@ pub async fn verified(
     let options = ordo_active::Options { read_only: true, ..ordo_active::Options::default() };
     match active_disk(rt, disk.clone(), sb, options).await {
         Ok(None) => Ok(None),
+        // Its root is damaged.
+        Ok(Some((_, active))) if active.state().is_void => Ok(None),
         Ok(Some((_, active))) if nowhere == NowhereRight::IsAsItIs => Ok(Some(Verified::new(active, disk, nowhere))),
         Ok(Some((_, active))) => {
             // The superblock without its keeper, and nothing else changed.

@@ -6,6 +6,8 @@
 //!     made, and cleared before it is removed. A crash between leaves an unused file, which the next change removes.
 //! T3. Files are made and removed by the file system itself, in the order of the scheme `sync`.
 //! T4. The superblock says that there are check hashes only while all of them are right (`hashes`).
+//! T5. A volume has a chosen scheme only while the log of that scheme is there: the choice goes before a log is
+//!     removed, and comes when one is complete. A crash between would leave a volume that no mount opens by itself.
 
 mod error;
 mod hashes;
@@ -181,6 +183,13 @@ impl Tuning {
         gate.write_gate()?;
         let journal = self.check(&before)?;
         let disk = located.disk;
+        let scheme = self.scheme_after(rt, &disk, &before)?;
+        self.scrub_first(rt, &disk, &before)?;
+        let kinds = [LogKind::Intents, LogKind::Redo, LogKind::Active];
+        if scheme != before.chosen_scheme() && kinds.into_iter().any(|kind| self.ends(kind)) {
+            // T5.
+            change_superblock(rt, &disk, Map::Stays, |sb| sb.choose_scheme(None))?;
+        }
         if let Some(change) = journal {
             // T2: the flag is cleared first, and set again when the file is complete.
             change_superblock(rt, &disk, Map::Stays, |sb| sb.fields.flags &= !flag::SUJ)?;
@@ -196,19 +205,12 @@ impl Tuning {
             Some(JournalChange::Off) => journal::change(rt, &disk, &journal::REDO, None)?,
             None => {}
         }
-        if self.active == Some(JournalChange::Off) && self.scheme.is_none() {
-            // Before the file goes: a crash between would leave a volume whose scheme has no journal.
-            if let Some(scheme) = self.scheme_of(rt, &disk, &before)? {
-                change_superblock(rt, &disk, Map::Stays, |sb| sb.choose_scheme(scheme.as_deref()))?;
-            }
-        }
         let was_active = self.change_active(rt, &disk, &before)?;
-        let scheme = self.scheme_of(rt, &disk, &before)?;
         let id = self.id.map(|id| chosen(rt, id));
         change_superblock(rt, &disk, Map::Stays, |sb| {
             self.put(&mut sb.fields);
             sb.fields.id = id.unwrap_or(sb.fields.id);
-            if let Some(scheme) = &scheme {
+            if scheme != sb.chosen_scheme() {
                 sb.choose_scheme(scheme.as_deref());
             }
         })?;
@@ -234,13 +236,6 @@ impl Tuning {
         let Some(change) = self.active else { return Ok(None) };
         // A damaged one can be made anew.
         let had = journal::is_active(rt, disk, sb).unwrap_or(false);
-        if had && sb.has_live_map() && change != JournalChange::On(None) {
-            // What only a copy has right would be lost with it.
-            let scrubbed = crate::active::scrub(rt, &locate_on(rt, disk.clone())?)?;
-            if scrubbed.rotten > 0 {
-                return Err(TuneError::Rotten(scrubbed.rotten));
-            }
-        }
         match change {
             JournalChange::On(None) if had => {}
             JournalChange::On(asked) => {
@@ -253,39 +248,56 @@ impl Tuning {
         Ok(Some(had))
     }
 
-    /// The scheme that is to be chosen; `None` if the choice does not change. The volume has the log that it needs, or
-    /// no mount that names no scheme would succeed.
-    fn scheme_of(
-        &self,
-        rt: &Rt,
-        disk: &Rc<dyn Disk>,
-        before: &Superblock,
-    ) -> Result<Option<Option<String>>, TuneError> {
-        let was = before.chosen_scheme();
-        let now = match (self.scheme.as_deref(), self.active, self.log) {
-            (Some(""), ..) => None,
-            (Some(name), ..) => Some(name.to_owned()),
-            (None, Some(JournalChange::On(_)), _) => Some(Keeper::ACTIVE.into()),
-            (None, Some(JournalChange::Off), _) => was.clone().filter(|was| was != Keeper::ACTIVE),
-            (None, None, Some(JournalChange::Off)) => {
-                was.clone().filter(|was| schemes::by_name(was).is_none_or(|known| log_of(known) != Some(LogKind::Redo)))
+    /// What only a copy has right would be lost with the active journal: it goes home before that is removed, or made
+    /// anew.
+    fn scrub_first(&self, rt: &Rt, disk: &Rc<dyn Disk>, sb: &Superblock) -> Result<(), TuneError> {
+        let stays = matches!(self.active, None | Some(JournalChange::On(None)));
+        if stays || !sb.has_live_map() || !journal::is_active(rt, disk, sb).unwrap_or(false) {
+            return Ok(());
+        }
+        match crate::active::scrub(rt, &locate_on(rt, disk.clone())?)?.rotten {
+            0 => Ok(()),
+            rotten => Err(TuneError::Rotten(rotten)),
+        }
+    }
+
+    /// The change of this kind of log.
+    fn of_log(&self, kind: LogKind) -> Option<JournalChange> {
+        match kind {
+            LogKind::Intents => self.journal,
+            LogKind::Redo => self.log,
+            LogKind::Active => self.active,
+        }
+    }
+
+    /// Whether it is removed.
+    fn ends(&self, kind: LogKind) -> bool {
+        self.of_log(kind) == Some(JournalChange::Off)
+    }
+
+    /// The chosen scheme after the change: one that is asked for has its log then, and one whose log is removed is
+    /// chosen no more.
+    fn scheme_after(&self, rt: &Rt, disk: &Rc<dyn Disk>, before: &Superblock) -> Result<Option<String>, TuneError> {
+        let name = match self.scheme.as_deref() {
+            Some("") => return Ok(None),
+            Some(name) => name,
+            None if matches!(self.active, Some(JournalChange::On(_))) => return Ok(Some(Keeper::ACTIVE.into())),
+            None => {
+                let ends = |name: &String| schemes::by_name(name).and_then(log_of).is_some_and(|kind| self.ends(kind));
+                return Ok(before.chosen_scheme().filter(|name| !ends(name)));
             }
-            (None, ..) => was.clone(),
         };
-        let name = now.as_deref().filter(|_| self.scheme.is_some());
-        if let Some(known) = name.and_then(schemes::by_name) {
-            let after = locate_on(rt, disk.clone())?.found.into_ufs()?.superblock;
-            let has = match log_of(known) {
-                None => true,
-                Some(LogKind::Intents) => after.features().suj || matches!(self.journal, Some(JournalChange::On(_))),
-                Some(LogKind::Redo) => journal::is_there(rt, disk, &after)?,
-                Some(LogKind::Active) => journal::is_active(rt, disk, &after)?,
+        if let Some((known, kind)) = schemes::by_name(name).and_then(|known| Some((known, log_of(known)?))) {
+            let had = match kind {
+                LogKind::Intents => before.features().suj,
+                LogKind::Redo => journal::is_there(rt, disk, before)?,
+                LogKind::Active => journal::is_active(rt, disk, before).unwrap_or(false),
             };
-            if !has {
+            if self.ends(kind) || !had && self.of_log(kind).is_none() {
                 return Err(TuneError::NoLogFor(known.name));
             }
         }
-        Ok((now != was).then_some(now))
+        Ok(Some(name.to_owned()))
     }
 
     /// The changes that a scheme with such a log needs on a new volume.
