@@ -91,8 +91,8 @@ pub fn mount(dir: &Path, opts: &MountOptions) -> Result<Session, MountError> {
         // This affects only speed; it is refused where /sys is read-only.
         let _ = std::fs::write(format!("/sys/class/bdi/{}/read_ahead_kb", mounted.device), READ_AHEAD_KIB.to_string());
     }
-    let device = mounted.map(|mounted| mounted.device);
-    Ok(Session { fd, mounted: Guard(MountPoint { dir, by, device }), lease })
+    let id = mounted.map(|mounted| mounted.id());
+    Ok(Session { fd, mounted: Guard(MountPoint { dir, by, id }), lease })
 }
 
 /// The canonical path of the directory, if it can be mounted on.

@@ -1,5 +1,6 @@
 //! The place of a mount, and who may end it.
 
+use super::table::FileSystemId;
 use rustix::process::geteuid;
 use std::path::PathBuf;
 
@@ -8,8 +9,8 @@ use std::path::PathBuf;
 pub(crate) struct MountPoint {
     pub(super) dir: PathBuf,
     pub(super) by: By,
-    /// The device number of the mount. A mount with another number is not unmounted.
-    pub(super) device: Option<String>,
+    /// The file system of the mount. A mount of another one is not unmounted.
+    pub(super) id: Option<FileSystemId>,
 }
 
 /// Who mounts and unmounts.

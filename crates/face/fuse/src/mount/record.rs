@@ -63,7 +63,7 @@ impl Recording {
         };
         let here = table::mounted_at(&self.0.dir).map_err(MountError::Table)?;
         match errno {
-            _ if here.is_none_or(|here| here.device != self.0.device) => Ok(Taken::Unmounted),
+            _ if here.is_none_or(|here| here.id() != self.0.id()) => Ok(Taken::Unmounted),
             Errno::NODATA => Ok(Taken::Stopped),
             Errno::OVERFLOW => Ok(Taken::Full),
             Errno::NOTCONN | Errno::CONNABORTED => Err(MountError::Dead(self.0.dir.clone())),

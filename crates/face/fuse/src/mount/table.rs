@@ -12,7 +12,7 @@ pub(super) const FS_TYPE: &str = "fuse.ordo";
 /// One mount.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Mounted {
-    /// The device number, which identifies the FUSE connection: `major:minor`.
+    /// The device number, `major:minor`: that of the FUSE connection as long as that lives.
     pub device: String,
     /// The mount point.
     pub dir: PathBuf,
@@ -32,7 +32,20 @@ pub struct Mounted {
     pub mark: Option<u32>,
 }
 
+/// Which file system a mount is of. The kernel gives a device number to the next mount as soon as it is free, also to
+/// one at the same place: only with the mark it tells a mount from a later one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct FileSystemId {
+    device: String,
+    mark: Option<u32>,
+}
+
 impl Mounted {
+    /// Its file system.
+    pub(super) fn id(&self) -> FileSystemId {
+        FileSystemId { device: self.device.clone(), mark: self.mark }
+    }
+
     /// The file system has this option.
     pub fn of_all(&self, word: &str) -> bool {
         self.shared.split(',').any(|option| option == word)
@@ -145,6 +158,15 @@ mod tests {
         assert_eq!((mounts[1].options.as_str(), mounts[1].read_only, mounts[1].owner), ("rw", true, Some(7)));
         assert_eq!((mounts[0].mark, mounts[1].mark), (None, Some(9)));
         assert_eq!((mounts[0].options.as_str(), mounts[0].read_only, mounts[0].owner), ("rw,noatime", false, None));
+    }
+
+    #[test]
+    fn a_later_mount_with_the_same_device_number_is_another_file_system() {
+        let line =
+            |dir: &str, mark: u32| format!("40 35 0:53 / {dir} rw - fuse.ordo /img rw,user_id=0,max_read={mark}\n");
+        let mounts = parse((line("/a", 9) + &line("/b", 9) + &line("/a", 10)).as_bytes());
+        assert_eq!(mounts[0].id(), mounts[1].id(), "two places of one");
+        assert_ne!(mounts[0].id(), mounts[2].id());
     }
 
     #[test]

@@ -45,7 +45,7 @@ pub fn unmount(dir: &Path, lazily: bool) -> Result<Unmounted, MountError> {
         MountError::InUse(dir) if dead => MountError::DeadInUse(dir),
         error => error,
     })?;
-    let elsewhere = table::mounts().map_err(MountError::Table)?.iter().any(|other| other.device == mounted.device);
+    let elsewhere = table::mounts().map_err(MountError::Table)?.iter().any(|other| other.id() == mounted.id());
     match waiter {
         _ if elsewhere || lazily => Ok(Unmounted::StillUsed),
         Some(waiter) => Ok(match waiter.wait() {
@@ -143,8 +143,8 @@ fn once(dir: &Path, by: By, lazily: bool) -> Result<(), MountError> {
 /// [`MountError::Permission`]: this process, which has given up its rights, may not, and nothing else will end it.
 /// After other errors the mount stays, too, and the second signal ends the service.
 pub(crate) fn detach(place: &MountPoint) -> Result<(), MountError> {
-    let here = table::mounted_at(&place.dir).ok().flatten().map(|mounted| mounted.device);
-    if here.is_none() || here != place.device {
+    let here = table::mounted_at(&place.dir).ok().flatten().map(|mounted| mounted.id());
+    if here.is_none() || here != place.id {
         return Ok(());
     }
     match once(&place.dir, place.by, false) {
