@@ -152,7 +152,7 @@ pub(crate) const KNOWN: &[Known] = &[
     known("allocinit", Takes::OneOf(&["none", "dirs", "all"])),
     known("logmode", Takes::OneOf(&["sync", "async", "group"])),
     known("data", Takes::OneOf(&["journal", "ordered", "writeback"])),
-    known("learning", Takes::OneOf(&["yes", "no"])),
+    known("learning", Takes::OneOf(&["yes", "no", "docks", "jumps"])),
     known("commit", Takes::Any),
 ];
 

@@ -16,7 +16,6 @@
 
 mod cache;
 mod layout;
-mod learning;
 mod luck;
 pub mod recorded;
 mod result;
@@ -27,7 +26,6 @@ pub mod synth;
 pub mod trace;
 mod volume;
 
-pub use learning::{DOCK_BLOCKS, WINDOW_GAP_MS, ZERO_DISTANCE};
 pub use result::{DISTANCE_BINS, Distances, Outcome, Seeks, TIME_BINS, Times, Work, summary};
 pub use run::{SimError, run};
 pub use sched::Scheduler;

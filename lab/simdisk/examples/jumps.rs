@@ -9,6 +9,7 @@ use ordo_active::{Active, Kept, Options};
 use ordo_blockjournal::{Journal, Place, Transaction};
 use ordo_disk::{Block, Disk, DiskOff, Homeward, KeepsCopies, Kind, Queue, QueueOptions, ReadPart, Tag, WritePart};
 use ordo_drive::Profile;
+use ordo_learning::Learns;
 use ordo_rt::{Rng, Rt};
 use ordo_simdisk::SimDisk;
 use std::rc::Rc;
@@ -37,9 +38,9 @@ impl Bench {
         let drive = SimDisk::new(&rt, Profile::named(drive).expect("a drive that is built in"));
         let part = drive.info().size / 40 / READ * READ;
         let extents: Vec<(DiskOff, u64)> = (0..40).map(|n| (DiskOff(n * part + part / 2), 256 << 10)).collect();
-        let options = Options { learning: Some(learning), ..Options::default() };
+        let options = Options { learning: Some(if learning { Learns::Yes } else { Learns::No }), ..Options::default() };
         let kept = Kept { by: None, dirty: false };
-        let active = rt.block_on(Active::open(Rc::new(drive.clone()), &extents, FRAG as u32, kept, options));
+        let active = rt.block_on(Active::open(&rt, Rc::new(drive.clone()), &extents, FRAG as u32, kept, options));
         let active = active.expect("the drive has room");
         let mut rng = Rng::new(7);
         // Never in a group journal: these are in the middle of each part.

@@ -41,8 +41,10 @@ Options (-o), between commas:
                           show old contents of another file (writeback) [ordered]
   head=yes|no             active: the disk has a head that moves, so that commits go near it, and
                           what has copies is read from the nearest [as the kernel or the disk says]
-  learning=yes|no         active, on a disk with a head: what is often read after a far jump gets a
-                          replica near the place where the jump begins [yes]
+  learning=yes|no|docks|jumps
+                          active, on a disk with a head: what is often read after the head was far away
+                          gets a replica there. By the paper's rule (docks): after a long sequence of
+                          reads; or after any far jump (jumps) [yes: jumps]
   commit=SECONDS          the age at which a change is written without fsync or sync, under every
                           scheme: 1 to 3600 [5; for the logs of wafs and journal-file, 1]
   cleaner=greedy|cost-benefit

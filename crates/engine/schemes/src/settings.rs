@@ -1,5 +1,6 @@
 //! The settings of a scheme, by the names of the mount options.
 
+use ordo_learning::Learns;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -67,9 +68,6 @@ impl Checkpoint {
     const NAMES: [(&str, Self); 2] = [("now", Self::AtOnce), ("late", Self::Late)];
 }
 
-/// Of `learning=`.
-const LEARNING: [(&str, bool); 2] = [("yes", true), ("no", false)];
-
 fn by_name<T: Copy>(names: &[(&str, T)], name: &str) -> Option<T> {
     names.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
 }
@@ -91,8 +89,8 @@ pub struct Settings {
     pub commit: Option<Duration>,
     /// `checkpoint=`
     pub checkpoint: Option<Checkpoint>,
-    /// `learning=`: whether an active journal makes replicas of what is read after far jumps.
-    pub learning: Option<bool>,
+    /// `learning=`: whether, and by which rule, an active journal learns what should have replicas.
+    pub learning: Option<Learns>,
     /// Rules, by name, that the scheme breaks although it declares them: the crash explorer must detect it.
     pub without: BTreeSet<String>,
 }
@@ -113,7 +111,7 @@ impl Settings {
             "logmode" => put(&mut self.log_mode, by_name(&LogMode::NAMES, value), "must be sync, async or group"),
             "data" => put(&mut self.data, by_name(&DataMode::NAMES, value), "must be journal, ordered or writeback"),
             "checkpoint" => put(&mut self.checkpoint, by_name(&Checkpoint::NAMES, value), "must be now or late"),
-            "learning" => put(&mut self.learning, by_name(&LEARNING, value), "must be yes or no"),
+            "learning" => put(&mut self.learning, by_name(&Learns::NAMES, value), "must be yes, no, docks or jumps"),
             "commit" => put(&mut self.commit, seconds(), "must be seconds, 1 to 3600"),
             _ => None,
         }
@@ -126,7 +124,7 @@ impl Settings {
             ("allocinit", name_of(&AllocInit::NAMES, self.alloc_init)),
             ("checkpoint", name_of(&Checkpoint::NAMES, self.checkpoint)),
             ("data", name_of(&DataMode::NAMES, self.data)),
-            ("learning", name_of(&LEARNING, self.learning)),
+            ("learning", name_of(&Learns::NAMES, self.learning)),
             ("logmode", name_of(&LogMode::NAMES, self.log_mode)),
         ];
         let named = named.into_iter().filter_map(|(key, value)| Some(format!("{key}={}", value?)));
@@ -151,7 +149,7 @@ mod tests {
         assert!(matches!(settings.set("data", "none"), Some(Err(_))));
         assert!(matches!(settings.set("learning", "maybe"), Some(Err(_))));
         assert_eq!(settings.set("learning", "no"), Some(Ok(())));
-        assert_eq!((settings.learning, settings.said().contains(&"learning=no".into())), (Some(false), true));
+        assert_eq!((settings.learning, settings.said().contains(&"learning=no".into())), (Some(Learns::No), true));
         assert_eq!(settings.set("speed", "fast"), None);
     }
 }

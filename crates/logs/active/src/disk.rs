@@ -29,7 +29,7 @@ impl Disk for Active {
         }
         if layer.map.borrow().has_none(layer.frags(at, len)) {
             layer.head.set(at.0 + len);
-            layer.learn(at, len, at);
+            layer.learn(at, len, None);
             return layer.disk.read(at, parts);
         }
         let whole = layer.verifiable(at, len);
@@ -37,7 +37,7 @@ impl Disk for Active {
             return self.read_around(at, whole, parts);
         }
         let better = layer.better_source(at, len);
-        layer.learn(at, len, better.map_or(at, |source| source.at));
+        layer.learn(at, len, better);
         self.read_from(better, at, parts)
     }
 

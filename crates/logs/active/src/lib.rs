@@ -52,7 +52,6 @@ mod groups;
 mod heal;
 mod journal;
 mod layer;
-mod learn;
 mod map;
 mod page;
 mod past;

@@ -2,10 +2,11 @@
 
 use crate::entry::{CopyNo, Frag};
 use crate::layer::{Active, Layer};
-use crate::learn::Wish;
 use crate::map::Has;
 use crate::replicas::Source;
 use ordo_disk::{Block, DiskOff, Kind, ReadPart, Tag, WritePart, read_len};
+use ordo_learning::{Read, Wish};
+use ordo_rt::Time;
 use std::ops::Range;
 
 /// Replicas that are made when there is nothing else to do: few, as a reader may come.
@@ -15,10 +16,11 @@ const FEW: usize = 32;
 const LOOK: usize = 64;
 
 impl Layer {
-    /// What the reader wants now.
-    pub(crate) fn learn(&self, at: DiskOff, len: u64, from: DiskOff) {
+    /// What the reader wants now, and where it is served if not at home.
+    pub(crate) fn learn(&self, at: DiskOff, len: u64, served: Option<Source>) {
         if let Some(learning) = &self.learning {
-            learning.borrow_mut().read(at, len, from);
+            let now = self.rt.now().since(Time::ZERO);
+            learning.borrow_mut().read(Read { now, at: at.0, len, served: served.map(|source| source.at.0) });
         }
     }
 
@@ -64,10 +66,11 @@ impl Layer {
     /// home, and than a replica that there is, and over what is least missed. Never over a copy (logs-active-10).
     fn room_for(&self, wish: &Wish) -> Option<(u32, u32)> {
         let (groups, map, replicas) = (self.groups.borrow(), self.map.borrow(), self.replicas.borrow());
-        let (frags, away) = (self.frags(wish.at, wish.len), |at: DiskOff| at.0.abs_diff(wish.dock.0));
+        let (home, away) = (DiskOff(wish.at), |at: DiskOff| at.0.abs_diff(wish.dock));
+        let frags = self.frags(home, wish.len);
         let there = replicas.of(frags.clone()).map(|block| away(self.area.block(block)));
-        let most = there.chain([away(wish.at)]).min()? / 2;
-        let near = groups.without_owner(wish.dock).take(LOOK).take_while(|(at, _)| away(DiskOff(*at)) < most);
+        let most = there.chain([away(home)]).min()? / 2;
+        let near = groups.without_owner(DiskOff(wish.dock)).take(LOOK).take_while(|(at, _)| away(DiskOff(*at)) < most);
         let places: Vec<u32> = near.map(|(_, place)| place).collect();
         let (blocks, count) = (self.area.blocks, u32::try_from(frags.end - frags.start).ok()?);
         let fits = |first: u32, worst: Has| {
@@ -100,7 +103,7 @@ impl Active {
 
     /// Rule logs-active-10.
     async fn make_replica(&self, wish: &Wish) -> Option<()> {
-        let (layer, Wish { at, len, .. }) = (&self.0, *wish);
+        let (layer, at, len) = (&self.0, DiskOff(wish.at), wish.len);
         let (frags, size) = (layer.frags(at, len), layer.area.frag);
         let is_whole = layer.verifiable(at, len) == (at.0..at.0 + len) && at.0 + len <= layer.disk.info().size;
         if !is_whole || !layer.knows(frags.clone()) || layer.room_for(wish).is_none() {

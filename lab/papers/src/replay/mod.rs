@@ -25,7 +25,7 @@ use ordofs::disk::{Disk, DiskOp, Frozen};
 use ordofs::rt::sync::Notify;
 use ordofs::rt::{Rt, Time};
 use ordofs::schemes::{self, Settings};
-use ordofs::{Fs, LFS_SCHEME, MountOptions, Mounted, Tuning, locate_on};
+use ordofs::{Fs, LFS_SCHEME, LogKind, MountOptions, Mounted, Notices, Tuning, locate_on};
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -49,6 +49,8 @@ pub struct Replay<'a> {
     pub settings: Settings,
     /// Bytes of the volume; `None` for the whole drive.
     pub size: Option<u64>,
+    /// What is on the volume before is adopted by its active journal, if it has one: its checksums are known.
+    pub adopted: bool,
     /// The trace.
     pub cast: &'a Cast,
 }
@@ -78,6 +80,8 @@ pub struct Replayed {
     pub writes: u64,
     /// Movements of its arm until the last call was done.
     pub seeks: Seeks,
+    /// Of an active journal: fragments in replicas at the end, and reads that were served from one.
+    pub replicas: Option<(u64, u64)>,
 }
 
 impl Replay<'_> {
@@ -132,6 +136,9 @@ impl Replay<'_> {
             rt.block_on(mounted.unmount())?;
             if let Some(kind) = schemes::by_name(self.scheme).and_then(schemes::Known::wants_log) {
                 Tuning::for_log(kind).apply_on(&rt, disk.clone())?;
+                if self.adopted && kind == LogKind::Active {
+                    ordofs::scrub_and_adopt(&rt, locate_on(&rt, disk.clone())?, &Notices::default())?;
+                }
             }
             Ok::<_, LabError>(())
         })();
@@ -168,6 +175,7 @@ impl Replay<'_> {
         if let DriveKind::Disk(profile) = &self.machine.profile()?.kind {
             replayed.seeks = seeks(profile, &services);
         }
+        replayed.replicas = mounted.active().map(|state| (state.replicas, state.from_replica));
         drop(stage);
         rt.block_on(mounted.unmount())?;
         Ok(replayed)

@@ -12,11 +12,12 @@
 
 use super::ext3::{Ext3, body};
 use super::seam::{Batch, Done, Layout, write_all};
-use crate::learning::Learning;
 use crate::sched::{Copies, Tag, Taken};
 use crate::setting::{Mode, Setting};
 use crate::volume::{GROUP, NONE, Volume};
-use std::collections::VecDeque;
+use ordo_learning::{Learning, Read, Rule, Terms};
+use std::collections::{HashMap, VecDeque};
+use std::time::Duration;
 
 /// Blocks of a group that copies leave to its journal.
 const RESERVE: u32 = 64;
@@ -27,6 +28,19 @@ const BLOCK: usize = 4096;
 const REPLICAS: usize = 3;
 /// How many groups away from the dock a copy may lie.
 const REACH: usize = 8;
+
+/// The paper's rule, block by block, over all that is read. It does not say how often a preference must be seen:
+/// "durable" is its word. A copy that is wished again is there already.
+const TERMS: Terms = Terms {
+    rule: Rule::Docks,
+    near: GROUP as u64,
+    window: Terms::WINDOW,
+    dock: Terms::DOCK_BLOCKS,
+    longest: 1,
+    times: 2,
+    pairs: usize::MAX,
+    wishes: usize::MAX,
+};
 
 /// The free space of a group: the journal and the copies take it as they need it.
 #[derive(Debug)]
@@ -87,6 +101,8 @@ pub(super) struct Active {
     journaled: Vec<u32>,
     free: Vec<Free>,
     learning: Option<Learning>,
+    /// The pages that were read, by their homes.
+    read: HashMap<u64, u32>,
     is_virtual: bool,
     /// The group whose journal the current commit uses; `None` is ext3's.
     chosen: Option<usize>,
@@ -108,7 +124,8 @@ impl Active {
             journaled: vec![NONE; volume.pages()],
             free: regions.into_iter().map(room).collect(),
             passive,
-            learning: setting.learns.then(Learning::new),
+            learning: setting.learns.then(|| Learning::new(TERMS)),
+            read: HashMap::new(),
             is_virtual,
             chosen: None,
             done: Done::default(),
@@ -136,8 +153,10 @@ impl Active {
     /// Gives pages the copies that they prefer to have.
     fn copy_all(&mut self) {
         let Some(learning) = &mut self.learning else { return };
-        for (page, dock) in learning.take() {
-            let group = (dock / GROUP) as usize;
+        while let Some(wish) = learning.take() {
+            let (group, Some(&page)) = ((wish.dock / u64::from(GROUP)) as usize, self.read.get(&wish.at)) else {
+                continue;
+            };
             let near = |block: u32| block != NONE && (block / GROUP) as usize == group;
             if near(self.homes[page as usize]) {
                 continue;
@@ -240,7 +259,9 @@ impl Layout for Active {
 
     fn reads(&mut self, now: f64, page: u32) {
         if let Some(learning) = &mut self.learning {
-            learning.read(now, page, self.homes[page as usize]);
+            let at = u64::from(self.homes[page as usize]);
+            self.read.insert(at, page);
+            learning.read(Read { now: Duration::from_secs_f64(now / 1e3), at, len: 1, served: None });
         }
     }
 

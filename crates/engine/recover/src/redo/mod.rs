@@ -95,7 +95,7 @@ async fn replay(of: Crashed) -> Result<Replayed, NotReplayed> {
         LogAt::File(ino) if keeper.form() == LogForm::Active => {
             // All that recovery writes goes through the active disk: its map stays right (logs-active-1).
             let extents = volume.log_extents(ino).await?;
-            let over = source::active_over(disk, &volume.sb, &extents, ordo_active::Options::default()).await?;
+            let over = source::active_over(&rt, disk, &volume.sb, &extents, ordo_active::Options::default()).await?;
             volume = Replay::new(Rc::new(over.clone()), volume.sb, rt.wall().0);
             source::Where::Active(active.insert(over).clone())
         }

@@ -110,6 +110,7 @@ pub async fn shape_of_file(rt: &Rt, disk: Rc<dyn Disk>, sb: &Superblock, ino: In
 /// # Errors
 /// The extents are too short for an active journal; or the disk fails.
 pub(super) async fn active_over(
+    rt: &Rt,
     disk: Rc<dyn Disk>,
     sb: &Superblock,
     extents: &[(DiskOff, u64)],
@@ -117,7 +118,7 @@ pub(super) async fn active_over(
 ) -> Result<Active, NotReplayed> {
     let keeper = sb.keeper().filter(|(keeper, untouched)| *untouched && keeper.form() == LogForm::Active);
     let kept = ordo_active::Kept { by: keeper.map(|(keeper, _)| keeper.id), dirty: !sb.is_clean() };
-    Ok(Active::open(disk, extents, sb.geometry().fsize, kept, options).await?)
+    Ok(Active::open(rt, disk, extents, sb.geometry().fsize, kept, options).await?)
 }
 
 /// The same, if the clean volume on `disk` has an active journal; with its file.
@@ -132,7 +133,7 @@ pub async fn active_disk(
 ) -> Result<Option<(Ino, Active)>, NotReplayed> {
     let place = place_of(rt, disk.clone(), sb, ordo_ondisk::redo::ACTIVE).await?;
     let Some(LogPlace { ino, extents }) = place else { return Ok(None) };
-    Ok(Some((ino, active_over(disk, sb, &extents, options).await?)))
+    Ok(Some((ino, active_over(rt, disk, sb, &extents, options).await?)))
 }
 
 /// The disk of a clean volume through the map of its active journal, for who is not its writer; `None` if it has no map

@@ -95,7 +95,7 @@ fn who_is_not_the_writer_gets_right_bytes_and_writes_nothing_for_them() {
         let options = Options { read_only: true, ..Options::default() };
         let kept = Kept { by: Some(ID), dirty: false };
         let (extents, below) = (Bed::extents(), disk.clone());
-        let active = bed.rt.block_on(Active::open(disk, &extents, FRAG as u32, kept, options)).unwrap();
+        let active = bed.rt.block_on(Active::open(&bed.rt, disk, &extents, FRAG as u32, kept, options)).unwrap();
         match nowhere {
             NowhereRight::IsAnError => Verified::voiding(active, below, nowhere, (DiskOff(0), vec![0xee; 512])),
             NowhereRight::IsAsItIs => Verified::new(active, below, nowhere),

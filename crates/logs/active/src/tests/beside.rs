@@ -48,7 +48,7 @@ fn a_scrub_beside_calls_finds_nothing_wrong_and_changes_nothing() {
     let slow: Rc<dyn Disk> = Rc::new(Slow(bed.rt.clone(), bed.ram.clone()));
     let options = Options { near_head: Some(true), ..Options::default() };
     let kept = Kept { by: None, dirty: false };
-    let active = bed.rt.block_on(Active::open(slow, &Bed::extents(), FRAG as u32, kept, options)).unwrap();
+    let active = bed.rt.block_on(Active::open(&bed.rt, slow, &Bed::extents(), FRAG as u32, kept, options)).unwrap();
     let journal = bed.rt.block_on(async {
         active.begins(ID, false).await.unwrap();
         let place = bed.place(&active);

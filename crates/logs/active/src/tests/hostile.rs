@@ -40,7 +40,9 @@ fn mount(bytes: &[u8]) -> bool {
     bed.rt.block_on(async {
         let (disk, options) = (Rc::new(bed.ram.clone()), Options { near_head: Some(true), ..Options::default() });
         let kept = Kept { by: Some(ID), dirty: true };
-        let Ok(active) = Active::open(disk, &Bed::extents(), FRAG as u32, kept, options).await else { return false };
+        let Ok(active) = Active::open(&bed.rt, disk, &Bed::extents(), FRAG as u32, kept, options).await else {
+            return false;
+        };
         let Ok(found) = Journal::inspect(bed.place(&active)).await else { return false };
         let all = &found.recovered.transactions;
         active.recovered(found.id, all.iter().map(|one| (one.seq.0, &one.stored[..], &one.revoked[..])));

@@ -1,6 +1,7 @@
 //! Learning and replicas (logs-active-10), on a disk that says where its head is.
 
 use super::*;
+use ordo_learning::Learns;
 use ordo_rt::sync::Notify;
 use std::cell::{Cell, RefCell};
 
@@ -65,14 +66,14 @@ struct Desk {
 }
 
 impl Desk {
-    fn new(learning: Option<bool>) -> Desk {
+    fn new(learning: Option<Learns>) -> Desk {
         let bed = Bed::new();
         let arm = Arm { ram: bed.ram.clone(), state: Rc::default() };
         let options = Options { learning, ..Options::default() };
         let kept = Kept { by: None, dirty: false };
         let open = bed.rt.block_on(async {
             let disk = Rc::new(arm.clone());
-            let active = Active::open(disk, &Bed::extents(), FRAG as u32, kept, options).await.unwrap();
+            let active = Active::open(&bed.rt, disk, &Bed::extents(), FRAG as u32, kept, options).await.unwrap();
             active.begins(ID, true).await.unwrap();
             let place = bed.place(&active);
             Journal::make(&place, FRAG as u32, ID).await.unwrap();
@@ -191,15 +192,16 @@ fn a_learned_jump_gets_a_replica_and_the_read_goes_there() {
 
 #[test]
 fn nothing_is_learned_without_a_head_or_if_it_is_not_wanted() {
-    let desk = Desk::new(Some(false));
+    let desk = Desk::new(Some(Learns::No));
     desk.put(0, &[(FAR, 1), (FAR + 1, 2)]);
     desk.teach(FAR, 2);
     desk.idle();
     assert_eq!((desk.state().replicas, desk.state().from_replica), (0, 0));
     let disk = Rc::new(desk.bed.ram.clone());
-    let options = Options { learning: Some(true), ..Options::default() };
+    let options = Options { learning: Some(Learns::Yes), ..Options::default() };
     let kept = Kept { by: Some(ID), dirty: false };
-    let ssd = desk.bed.rt.block_on(Active::open(disk, &Bed::extents(), FRAG as u32, kept, options)).unwrap();
+    let ssd =
+        desk.bed.rt.block_on(Active::open(&desk.bed.rt, disk, &Bed::extents(), FRAG as u32, kept, options)).unwrap();
     assert!(ssd.0.learning.is_none());
 }
 

@@ -53,7 +53,7 @@ impl Bed {
 
     fn active_on(&self, disk: Rc<dyn Disk>, kept: Kept) -> Active {
         let options = Options { near_head: Some(true), ..Options::default() };
-        self.rt.block_on(Active::open(disk, &Bed::extents(), FRAG as u32, kept, options)).unwrap()
+        self.rt.block_on(Active::open(&self.rt, disk, &Bed::extents(), FRAG as u32, kept, options)).unwrap()
     }
 
     fn place(&self, active: &Active) -> Place {
@@ -374,7 +374,7 @@ fn without_both_slots_of_the_newest_root_the_one_before_does_not_count_and_a_dir
         let options = Options { near_head: Some(true), ..Options::default() };
         let open_as = |dirty| {
             let kept = Kept { by: Some(ID), dirty };
-            bed.rt.block_on(Active::open(faulty.clone(), &Bed::extents(), FRAG as u32, kept, options))
+            bed.rt.block_on(Active::open(&bed.rt, faulty.clone(), &Bed::extents(), FRAG as u32, kept, options))
         };
         assert!(matches!(open_as(true), Err(crate::OpenError::MapLost)));
         let again = open_as(false).unwrap();

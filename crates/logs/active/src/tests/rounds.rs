@@ -240,7 +240,7 @@ struct Run {
 
 impl Run {
     async fn open(rt: &Rt, shape: Shape, disk: Rc<dyn Disk>, rng: Rng) -> Run {
-        let active = open(disk, shape, Kept { by: None, dirty: false }).await;
+        let active = open(rt, disk, shape, Kept { by: None, dirty: false }).await;
         active.begins(ID, shape.contents).await.unwrap();
         let queue = Queue::new(rt, Rc::new(active.clone()), QueueOptions::default());
         let place = Place::new(&queue, &[active.journal()]).unwrap();
@@ -479,9 +479,9 @@ impl Run {
     }
 }
 
-async fn open(disk: Rc<dyn Disk>, shape: Shape, kept: Kept) -> Active {
+async fn open(rt: &Rt, disk: Rc<dyn Disk>, shape: Shape, kept: Kept) -> Active {
     let options = Options { near_head: Some(shape.near_head), ..Options::default() };
-    Active::open(disk, &shape.places(), shape.frag as u32, kept, options).await.unwrap()
+    Active::open(rt, disk, &shape.places(), shape.frag as u32, kept, options).await.unwrap()
 }
 
 /// The bytes may be these; of what was being written past the journal, sectors of either.
@@ -500,7 +500,7 @@ impl Cut {
         let ram = self.disk;
         for again in [true, false] {
             let disk: Rc<dyn Disk> = Rc::new(ram.clone().volatile(true));
-            let active = rt.block_on(open(disk, shape, Kept { by: Some(ID), dirty: true }));
+            let active = rt.block_on(open(&rt, disk, shape, Kept { by: Some(ID), dirty: true }));
             let queue = Queue::new(&rt, Rc::new(active.clone()), QueueOptions::default());
             let place = Place::new(&queue, &[active.journal()]).unwrap();
             let found = rt.block_on(Journal::inspect(place)).unwrap();

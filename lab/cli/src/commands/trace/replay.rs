@@ -49,6 +49,9 @@ pub(crate) struct Args {
     /// Seed of the traces that are made
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// Under active: the checksums of what is there before are known (ordo scrub --adopt)
+    #[arg(long)]
+    adopted: bool,
     /// Only so many requests of each trace
     #[arg(long, value_name = "COUNT")]
     requests: Option<usize>,
@@ -89,7 +92,14 @@ pub(crate) fn run(args: &Args) -> Outcome {
         let machine = Machine { memory, ..Machine::today(asked.unwrap_or(drive)) };
         let size = args.size.or(size);
         let one = |scheme: &&'static str| {
-            let replay = Replay { machine: &machine, scheme, settings: settings.clone(), size, cast: &cast };
+            let replay = Replay {
+                machine: &machine,
+                scheme,
+                settings: settings.clone(),
+                size,
+                adopted: args.adopted,
+                cast: &cast,
+            };
             replay.run().map_err(anyhow::Error::from)
         };
         let replayed = run_all(&schemes, &|_, _| (), one).with_context(|| name.clone())?;
@@ -154,12 +164,15 @@ struct Row {
     disk_reads: u64,
     disk_writes: u64,
     seeks: Seeks,
+    /// Fragments in replicas at the end, and reads that they served.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    replicas: Option<(u64, u64)>,
 }
 
 impl Row {
     fn of(scheme: &'static str, trace: &str, replayed: &Replayed) -> Row {
         let Replayed { calls, requests, mean_response_ms, p95_ms, max_ms, .. } = *replayed;
-        let Replayed { syncs, mean_sync_ms, refused, reads, writes, seeks, .. } = *replayed;
+        let Replayed { syncs, mean_sync_ms, refused, reads, writes, seeks, replicas, .. } = *replayed;
         Row {
             scheme,
             trace: trace.to_owned(),
@@ -174,6 +187,7 @@ impl Row {
             disk_reads: reads,
             disk_writes: writes,
             seeks,
+            replicas,
         }
     }
     /// A line of the table.
