@@ -3,10 +3,11 @@
 # and fsync files of 1 KB, files a second, and how far the arm went for that, which is a run with files less one without.
 # Alternating runs, medians, one Markdown table.
 #
-#   benches/spindle.sh [RUNS [DRIVE]]     needs root and /dev/fuse; FILES=100 of each thread; ORDO=PATH measures that program
+#   benches/spindle.sh [RUNS [DRIVE]]     needs root and /dev/fuse; FILES=100 of each thread, in DIRS=8 directories;
+#                                         DATA=ordered or journal; ORDO=PATH measures that program
 set -euo pipefail
 cd "$(dirname "$0")/.."
-runs=${1:-3} drive=${2:-quantum_atlas_10k} files=${FILES:-100}
+runs=${1:-3} drive=${2:-quantum_atlas_10k} files=${FILES:-100} data=${DATA:-ordered} dirs=${DIRS:-8}
 ordo=$(realpath "${ORDO:-${CARGO_TARGET_DIR:-target}/release/ordo}")
 work=$(mktemp -d "${TMPDIR:-/var/tmp}/ordo-spindle.XXXXXX")
 cleanup() {
@@ -28,18 +29,18 @@ once() {
   [[ $1 != active ]] || log=active
   "$ordo" mkfs -q --size 1G "$url"
   "$ordo" tune -o "$log=on" "$url" >/dev/null
-  "$ordo" mount -o "scheme=$1" "$url" "$work/m" 2>/dev/null
+  "$ordo" mount -o "scheme=$1,data=$data" "$url" "$work/m" 2>/dev/null
   local rate
-  rate=$(python3 - "$work/m" "$2" <<'PYTHON'
+  rate=$(python3 - "$work/m" "$2" "$dirs" <<'PYTHON'
 import os, sys, threading, time
-place, files = sys.argv[1], int(sys.argv[2])
+place, files, dirs = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 def work(user):
-    os.mkdir(f"{place}/d{user}")
     for i in range(files):
-        file = os.open(f"{place}/d{user}/f{i}", os.O_CREAT | os.O_WRONLY)
+        file = os.open(f"{place}/d{user % dirs}/{user}.{i}", os.O_CREAT | os.O_WRONLY)
         os.write(file, b"x" * 1024)
         os.fsync(file)
         os.close(file)
+[os.mkdir(f"{place}/d{n}") for n in range(dirs)]
 began = time.monotonic()
 users = [threading.Thread(target=work, args=(user,)) for user in range(8)]
 [user.start() for user in users]

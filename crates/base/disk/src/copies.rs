@@ -24,6 +24,8 @@ pub enum Homeward {
     Next,
     /// A part: there is nothing else to do.
     Few,
+    /// Nothing, as the journal has something to do. A disk that makes copies for readers may, if nobody reads.
+    Nothing,
 }
 
 /// A disk below a journal that keeps the journal's blocks as copies of the blocks at home. The journal tells it what

@@ -163,6 +163,15 @@ impl<T: Unpin> Future for DiskFuture<T> {
     }
 }
 
+/// Where a disk would read some bytes that may lie in several places.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reach {
+    /// The distance of the nearest place from the head, in one unit for all bytes of the disk.
+    pub away: u64,
+    /// That place is not the one at whose address the bytes are read.
+    pub is_copy: bool,
+}
+
 /// A disk. One request is one call; the parts of a request lie side by side on the disk, from `at` on.
 ///
 /// A request begins with the call or at the first poll, as the disk likes, and runs to its end even if its future is
@@ -207,6 +216,12 @@ pub trait Disk {
     /// How long until the byte at `at` would pass the head, in nanoseconds, if a request for it came now; used by
     /// [`crate::Scheduler::Sptf`]. `None` if the disk does not know.
     fn positioning(&self, _at: DiskOff, _is_write: bool) -> Option<u64> {
+        None
+    }
+
+    /// How far from the head the nearest place is at which these bytes can be read now, for a disk that has more than
+    /// one place of some. A scheduler asks when it chooses (`Reach`). `None`: there is one place of each byte.
+    fn reach(&self, _at: DiskOff, _len: u64) -> Option<Reach> {
         None
     }
 

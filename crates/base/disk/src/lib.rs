@@ -30,7 +30,7 @@ mod withheld;
 pub use block::{Block, Image, SECTOR};
 pub use copies::{Homeward, KeepsCopies, Stored};
 pub use counted::{Counted, Requests};
-pub use device::{Disk, DiskFuture, DiskInfo, Extent, Kind, ReadPart, Tag, WritePart, read_len, write_len};
+pub use device::{Disk, DiskFuture, DiskInfo, Extent, Kind, Reach, ReadPart, Tag, WritePart, read_len, write_len};
 pub use error::{Cause, DiskError, DiskOp, Lost, OpenError};
 pub use file::{EngineChoice, Existing, FileDisk, FileOptions, is_blank, new_file};
 pub use messages::{

@@ -35,6 +35,7 @@ mod optim;
 mod quota;
 mod snapshot;
 mod summary;
+mod tails;
 #[cfg(test)]
 mod tests;
 mod truncate;

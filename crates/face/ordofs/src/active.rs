@@ -6,8 +6,8 @@
 
 use crate::located::{Located, locate_on};
 use crate::sectors::get;
-use crate::{Found, MountOptions, Mounted, Notice, Notices, OpenError};
-use ordo_active::{Active, Adopted, Scrubbed};
+use crate::{Found, Fs, MountOptions, Mounted, Notice, Notices, OpenError};
+use ordo_active::{Active, Adopted, Apart, Scrubbed};
 use ordo_buf::{LogKind, Scheme};
 use ordo_disk::{Disk, DiskError, Kind};
 use ordo_ondisk::cg::{self, Cg};
@@ -32,6 +32,8 @@ pub struct ActiveState {
     pub healed: u64,
     /// Pages of the map that could not be read: what they had is not verified any more.
     pub lost_pages: u32,
+    /// Forced checkpoints since the mount: commits that waited until what they overwrite was at home.
+    pub forced: u64,
     /// Fragments with a replica near the place from which they are often read.
     pub replicas: u64,
     /// Reads that were served from a replica since the mount.
@@ -57,9 +59,9 @@ impl ActiveState {
     }
 
     fn with(active: &Active, rest: Rest) -> ActiveState {
-        let ordo_active::State { groups, mapped, copies, healed, lost_pages, replicas, from_replica, .. } =
+        let ordo_active::State { groups, mapped, copies, healed, lost_pages, forced, replicas, from_replica, .. } =
             active.state();
-        ActiveState { rest, groups, mapped, copies, healed, lost_pages, replicas, from_replica }
+        ActiveState { rest, groups, mapped, copies, healed, lost_pages, forced, replicas, from_replica }
     }
 }
 
@@ -225,7 +227,7 @@ pub fn scrub_and_adopt(rt: &Rt, located: Located, notices: &Notices) -> Result<(
     rt.block_on(async {
         let mounted = Mounted::mount(rt, located, &options).await?;
         let done = match mounted.active_disk() {
-            Some(active) => adopted(active, &sb).await,
+            Some(active) => adopted(active, &sb, &mounted).await,
             None => Err(OpenError::NoActive(Keeper::ACTIVE)),
         };
         let unmounted = mounted.unmount().await;
@@ -234,8 +236,9 @@ pub fn scrub_and_adopt(rt: &Rt, located: Located, notices: &Notices) -> Result<(
     })
 }
 
-async fn adopted(active: &Active, sb: &Superblock) -> Result<(Scrubbed, Adopted), OpenError> {
+async fn adopted(active: &Active, sb: &Superblock, mounted: &Mounted) -> Result<(Scrubbed, Adopted), OpenError> {
     let scrubbed = active.scrub().await?;
+    let apart = read_apart(mounted.fs(), sb).await?;
     let (disk, g): (Rc<dyn Disk>, _) = (Rc::new(active.clone()), sb.geometry());
     // The superblock is written past every journal, and so is the record of the one writer before it.
     let first = (sb.at.0 + SBLOCKSIZE as u64).div_ceil(g.fsize.into());
@@ -251,12 +254,25 @@ async fn adopted(active: &Active, sb: &Superblock) -> Result<(Scrubbed, Adopted)
             next = cg::map::first_set(free, start, count).unwrap_or(count);
             let run = (base + u64::from(start)).max(first)..base + u64::from(next);
             if run.start < run.end {
-                adopted += active.adopt(run).await?;
+                adopted += active.adopt(run, &apart).await?;
             }
         }
     }
     made_durable(active).await?;
     Ok((scrubbed, adopted))
+}
+
+/// What is read apart from what lies beside it: the tails of files, and the maps of the groups.
+async fn read_apart(fs: &Fs, sb: &Superblock) -> Result<Apart, OpenError> {
+    let g = sb.geometry();
+    let mut apart = Apart::new(g.frag);
+    for group in (0..g.ncg).map(|c| g.cgtod(Cgx(c))) {
+        apart.add(group.0..group.plus(g.frag).0);
+    }
+    if let Fs::Ffs(fs) = fs {
+        fs.layout().each_tail(&mut |frags| apart.add(frags)).await?;
+    }
+    Ok(apart)
 }
 
 /// Makes what a scrub has healed durable.

@@ -6,7 +6,35 @@
 use crate::entry::{Frag, SPAN};
 use crate::layer::{Active, Layer, span_key};
 use ordo_disk::{Cause, DiskError, DiskOff, DiskOp};
+use rustc_hash::FxHashSet;
 use std::ops::Range;
+
+/// Fragments that are read apart from those beside them: where several files lie in one block.
+#[derive(Debug, Clone, Default)]
+pub struct Apart {
+    /// The spans with one of them, by number.
+    spans: FxHashSet<u64>,
+    /// Blocks are shorter than a span: every fragment is read apart.
+    all: bool,
+}
+
+impl Apart {
+    /// None so far, on a volume with so many fragments in a block.
+    pub fn new(in_a_block: u32) -> Apart {
+        Apart { spans: FxHashSet::default(), all: u64::from(in_a_block) < SPAN }
+    }
+
+    /// These are.
+    pub fn add(&mut self, frags: Range<u64>) {
+        if !self.all {
+            self.spans.extend(frags.start / SPAN..frags.end.div_ceil(SPAN));
+        }
+    }
+
+    fn has(&self, frag: Frag) -> bool {
+        self.all || self.spans.contains(&(frag / SPAN))
+    }
+}
 
 /// What an adoption has done.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -25,13 +53,13 @@ impl std::ops::AddAssign for Adopted {
 }
 
 impl Active {
-    /// Takes the checksums of these fragments, as far as none is known. Those of the journal's own
-    /// file are passed over; the caller says that nothing else there is written past this disk. Durable after
+    /// Takes the checksums of these fragments, as far as none is known; of spans none of which is in `apart`, by their
+    /// first fragments, together (logs-active-11). Those of the journal's own file are passed over; the caller says that nothing else there is written past this disk. Durable after
     /// [`Active::settled`]. Calls go on meanwhile: a write waits while its fragments are read (logs-active-6).
     ///
     /// # Errors
     /// The disk fails; or nothing may be written.
-    pub async fn adopt(&self, frags: Range<u64>) -> Result<Adopted, DiskError> {
+    pub async fn adopt(&self, frags: Range<u64>, apart: &Apart) -> Result<Adopted, DiskError> {
         let layer = &self.0;
         if layer.read_only {
             return Err(DiskError::new(DiskOp::Write, DiskOff(0), 0, Cause::ReadOnly));
@@ -45,7 +73,7 @@ impl Active {
                 let piece = next..((next + most) / SPAN * SPAN).min(part.end);
                 next = piece.end;
                 layer.hold(&piece).await;
-                let adopted = layer.adopt_held(piece.clone(), &mut done).await;
+                let adopted = layer.adopt_held(piece.clone(), apart, &mut done).await;
                 layer.release(piece);
                 adopted?;
             }
@@ -56,7 +84,7 @@ impl Active {
 
 impl Layer {
     /// The same of fragments that no write can reach now.
-    async fn adopt_held(&self, piece: Range<Frag>, done: &mut Adopted) -> Result<(), DiskError> {
+    async fn adopt_held(&self, piece: Range<Frag>, apart: &Apart, done: &mut Adopted) -> Result<(), DiskError> {
         let size = self.area.frag;
         let bytes = self.read_raw(self.home(piece.start), (piece.end - piece.start) * size).await?;
         let of = |first: Frag, count: u64| {
@@ -66,7 +94,8 @@ impl Layer {
         let (mut map, mut tree) = (self.map.borrow_mut(), self.tree.borrow_mut());
         let mut frag = piece.start;
         while frag < piece.end {
-            let is_span = frag.is_multiple_of(SPAN) && frag + SPAN <= piece.end && map.has_none(frag..frag + SPAN);
+            let fits = frag.is_multiple_of(SPAN) && frag + SPAN <= piece.end && !apart.has(frag);
+            let is_span = fits && map.has_none(frag..frag + SPAN);
             let count = if is_span { SPAN } else { 1 };
             if !map.has_none(frag..frag + count) {
                 frag += count;

@@ -5,7 +5,8 @@ use crate::layer::{Active, Layer, span_key};
 use crate::map::Gets;
 use crate::replicas::Source;
 use ordo_disk::{
-    Block, Disk, DiskError, DiskFuture, DiskInfo, DiskOff, DiskOp, Kind, ReadPart, WritePart, read_len, write_len,
+    Block, Disk, DiskError, DiskFuture, DiskInfo, DiskOff, DiskOp, Kind, Reach, ReadPart, WritePart, read_len,
+    write_len,
 };
 use std::ops::Range;
 use std::rc::Rc;
@@ -114,6 +115,19 @@ impl Disk for Active {
             }
             done
         })
+    }
+
+    fn reach(&self, at: DiskOff, len: u64) -> Option<Reach> {
+        let layer = &self.0;
+        if !layer.near_head {
+            return None;
+        }
+        if at.0 >= layer.base {
+            return Some(Reach { away: layer.distance(layer.journal_place(at)?), is_copy: false });
+        }
+        let whole = layer.verifiable(at, len);
+        let better = layer.better_source(DiskOff(whole.start), whole.end - whole.start);
+        Some(Reach { away: layer.distance(better.map_or(at, |source| source.at)), is_copy: better.is_some() })
     }
 
     fn positioning(&self, at: DiskOff, is_write: bool) -> Option<u64> {
@@ -233,6 +247,18 @@ impl Active {
             Ok(parts)
         })
     }
+}
+
+/// The spans that lie in one part, which is a block of a file. Of several files' fragments none is made: who reads one
+/// of them would read all (logs-active-11).
+fn spans_of(at: DiskOff, parts: &[WritePart], frag: u64) -> impl Iterator<Item = Frag> {
+    let (mut from, span) = (at.0, SPAN * frag);
+    parts.iter().flat_map(move |part| {
+        let to = from + part.image.len() as u64;
+        let spans = from.div_ceil(span)..to / span;
+        from = to;
+        spans.map(|n| n * SPAN)
+    })
 }
 
 /// What a write at home means for the map.
@@ -393,8 +419,7 @@ impl Layer {
         let range = self.frags(at, write_len(parts));
         let changes = |&(first, sum): &(Frag, u32)| self.span_sum(at, parts, first) != Some(sum);
         sorted.other_spans = map.spans(range.clone()).filter(changes).map(|(first, _)| first).collect();
-        let (first, end) = (range.start.next_multiple_of(SPAN), range.end / SPAN * SPAN);
-        for first in (first..end).step_by(SPAN as usize) {
+        for first in spans_of(at, parts, self.area.frag) {
             let within = |frag: Frag| (first..first + SPAN).contains(&frag);
             if sorted.new.iter().filter(|(frag, _)| within(*frag)).count() as u64 == SPAN
                 && let Some(sum) = self.span_sum(at, parts, first)
@@ -440,12 +465,17 @@ impl Layer {
         if !self.near_head {
             return copy.filter(|_| away);
         }
-        // In time where the disk knows it, else in bytes: a disk knows it of every place or of none.
-        let cost = |at: DiskOff| self.disk.positioning(at, false).unwrap_or_else(|| at.0.abs_diff(self.head.get()));
+        let cost = |at: DiskOff| self.distance(at);
         let sources = copy.into_iter().chain(self.replicas_of(at, len));
         let nearest = sources.map(|source| (cost(source.at), source)).min_by_key(|(cost, _)| *cost);
         let better = nearest.filter(|(there, _)| away || *there < cost(at));
         better.map(|(_, source)| source).or(copy.filter(|_| away))
+    }
+
+    /// How far this place is from the head: in time where the disk knows it, else in bytes. A disk knows it of every place
+    /// or of none.
+    fn distance(&self, at: DiskOff) -> u64 {
+        self.disk.positioning(at, false).unwrap_or_else(|| at.0.abs_diff(self.head.get()))
     }
 
     /// Where the copies of these fragments lie together, and whether a home lacks the bytes.

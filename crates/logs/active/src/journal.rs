@@ -131,6 +131,7 @@ impl Layer {
         let layer = self.clone();
         DiskFuture::later(async move {
             if !is_vacant {
+                layer.forced.set(layer.forced.get() + 1);
                 layer.vacate(&bytes).await?;
                 layer.forget_copies(bytes);
             }

@@ -15,7 +15,7 @@ use ordo_disk::{
 };
 use ordo_learning::{Learning, Learns, Rule, Terms};
 use ordo_rt::sync::{Mutex, Notify};
-use ordo_rt::{Rt, together};
+use ordo_rt::{Rt, Time, together};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -79,6 +79,8 @@ pub struct State {
     pub dirty: bool,
     /// Writes of homes that were left to their copies.
     pub left_away: u64,
+    /// Writes of the journal that waited until what they overwrite was at home: the cleaner had not come so far.
+    pub forced: u64,
     /// Fragments with a replica.
     pub replicas: u64,
     /// Reads that were served from a replica since it was opened.
@@ -145,6 +147,7 @@ pub(crate) struct Layer {
     pub(crate) changed: Notify,
     pub(crate) healed: Cell<u64>,
     pub(crate) left_away: Cell<u64>,
+    pub(crate) forced: Cell<u64>,
     pub(crate) carried: RefCell<Carried>,
     /// The piece that the journal's line enters next.
     pub(crate) line: Cell<u32>,
@@ -153,6 +156,8 @@ pub(crate) struct Layer {
     /// What reads tell, and what came of it (logs-active-10); `None`: nothing is learned.
     pub(crate) learning: Option<RefCell<Learning>>,
     pub(crate) rt: Rt,
+    /// When something was read last.
+    pub(crate) read: Cell<Time>,
     pub(crate) replicas: RefCell<Replicas>,
     pub(crate) from_replica: Cell<u64>,
     /// A replica is being made, or a new journal begins.
@@ -207,6 +212,7 @@ impl Active {
             read_only,
             learning: learns.map(|rule| RefCell::new(Learning::new(terms(rule, near, longest)))),
             rt: rt.clone(),
+            read: Cell::new(Time::ZERO),
             replicas: RefCell::default(),
             from_replica: Cell::new(0),
             replicating: Mutex::new(()),
@@ -227,6 +233,7 @@ impl Active {
             changed: Notify::new(),
             healed: Cell::new(0),
             left_away: Cell::new(0),
+            forced: Cell::new(0),
             carried: RefCell::default(),
             line: Cell::new(0),
             lost_pages: Cell::new(0),
@@ -322,6 +329,7 @@ impl Active {
             is_void: layer.is_void.get(),
             dirty: map.is_away(),
             left_away: layer.left_away.get(),
+            forced: layer.forced.get(),
             replicas: layer.replicas.borrow().len(),
             from_replica: layer.from_replica.get(),
         }
@@ -370,6 +378,12 @@ impl KeepsCopies for Active {
                 Homeward::Few => {
                     active.0.some_go_home().await?;
                     active.make_replicas().await;
+                    Ok(())
+                }
+                Homeward::Nothing => {
+                    if active.0.nobody_reads() {
+                        active.make_replicas().await;
+                    }
                     Ok(())
                 }
             }

@@ -5,7 +5,7 @@ use crate::layer::{Active, Layer};
 use crate::map::Has;
 use crate::replicas::Source;
 use ordo_disk::{Block, DiskOff, Kind, ReadPart, Tag, WritePart, read_len};
-use ordo_learning::{Read, Wish};
+use ordo_learning::{Read, Terms, Wish};
 use ordo_rt::Time;
 use std::ops::Range;
 
@@ -19,9 +19,15 @@ impl Layer {
     /// What the reader wants now, and where it is served if not at home.
     pub(crate) fn learn(&self, at: DiskOff, len: u64, served: Option<Source>) {
         if let Some(learning) = &self.learning {
-            let now = self.rt.now().since(Time::ZERO);
+            self.read.set(self.rt.now());
+            let now = self.read.get().since(Time::ZERO);
             learning.borrow_mut().read(Read { now, at: at.0, len, served: served.map(|source| source.at.0) });
         }
+    }
+
+    /// For as long as the paper's window.
+    pub(crate) fn nobody_reads(&self) -> bool {
+        self.rt.now().since(self.read.get()) > Terms::WINDOW
     }
 
     /// Replicas of these fragments, if all of them can be verified.
@@ -94,7 +100,11 @@ impl Active {
         let Some(learning) = &self.0.learning else { return };
         let _one = self.0.replicating.lock().await;
         learning.borrow_mut().pause();
+        let since = self.0.read.get();
         for _ in 0..FEW {
+            if self.0.read.get() != since {
+                return;
+            }
             let wish = learning.borrow_mut().take();
             let Some(wish) = wish else { return };
             self.make_replica(&wish).await;

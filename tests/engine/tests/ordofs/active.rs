@@ -204,6 +204,47 @@ fn what_was_adopted_does_not_come_back_over_what_was_written_since() {
     }
 }
 
+/// Small files that lie in one block are adopted one by one: who reads one reads no others, and a rotten one is the only
+/// one that cannot be read.
+#[test]
+fn of_small_files_beside_each_other_each_is_verified_by_itself() {
+    const SMALL: usize = 3000;
+    let bed = Bed::new();
+    let mounted = bed.mount("active", "ordered");
+    let name = |file: usize| format!("small{file}");
+    bed.rt.block_on(async {
+        let (fs, who) = (mounted.fs(), Caller { privileged: true, ..Caller::default() });
+        for file in 0..16 {
+            let name = name(file);
+            let made =
+                fs.mknod(&who, fs.root(), Name::new(name.as_bytes()).unwrap(), Kind::Regular, Mode::new(0o644), 0);
+            let held = Held::new(fs, made.await.unwrap());
+            fs.write(&who, held.node(), 0, &vec![file as u8; SMALL]).await.unwrap();
+        }
+    });
+    bed.unmount(mounted);
+    scrub_and_adopt(&bed.rt, locate_on(&bed.rt, bed.disk()).unwrap(), &Notices::default()).unwrap();
+    bed.rt.drop_tasks();
+    let located = locate_on(&bed.rt, bed.disk()).unwrap();
+    let mounted = bed.mount("active", "ordered");
+    let fs = mounted.fs();
+    let read = async |file: usize| {
+        let held = resolve(fs, name(file).as_bytes(), true).await?;
+        Ok::<_, ordofs::vfs::Error>(fs.read(held.node(), 0, 1 << 20).await?.concat())
+    };
+    let ino = bed.rt.block_on(async { resolve(fs, name(5).as_bytes(), true).await.unwrap().node() });
+    let at = copies_of(&bed.rt, &located, Ino(ino.0 as u32)).unwrap()[0].at[0];
+    bed.ram.poke(at, &[0x55]);
+    bed.rt.block_on(async {
+        for file in 0..16 {
+            let bytes = read(file).await;
+            assert_eq!(bytes.is_err(), file == 5, "file {file}");
+            assert!(bytes.is_err() || bytes.unwrap() == vec![file as u8; SMALL], "file {file}");
+        }
+    });
+    bed.cut(mounted);
+}
+
 #[test]
 fn a_volume_whose_journal_of_copies_is_gone_is_opened_without_it() {
     let bed = Bed::new();

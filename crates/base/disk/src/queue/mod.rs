@@ -45,6 +45,7 @@ use ledger::{Join, Stage, WriteState};
 pub use order::{Flag, Meaning, Order};
 use state::{Command, Job, Sent, State};
 pub use stats::Stats;
+use waiting::Head;
 pub use waiting::Scheduler;
 
 /// How a queue treats its disk.
@@ -95,7 +96,11 @@ impl Queue {
             ),
             pump: Rc::new(Notify::new()),
             holds_until: Cell::new(None),
-            state: RefCell::new(State::new(options.scheduler, info.volatile_cache)),
+            state: RefCell::new(State::new(
+                options.scheduler,
+                info.volatile_cache,
+                disk.reach(DiskOff(0), 1).is_some(),
+            )),
             disk,
             info,
         });
@@ -304,7 +309,9 @@ impl Inner {
                 return None;
             }
             let positioning = |start, is_write| self.disk.positioning(DiskOff(start), is_write);
-            let run = match state.take_run(now, self.merge, &positioning) {
+            let reach = |start, len| self.disk.reach(DiskOff(start), len);
+            let head = Head { positioning: &positioning, reach: &reach };
+            let run = match state.take_run(now, self.merge, head) {
                 Ok(run) => run?,
                 Err(until) => {
                     self.hold_until(until);

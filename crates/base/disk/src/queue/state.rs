@@ -12,7 +12,7 @@ use super::ledger::{Id, Ledger, Stage, WriteState};
 use super::order::{Edges, Flag, Freed, Gates, Meaning, Node, Order};
 use super::overlap::Overlap;
 use super::stats::Stats;
-use super::waiting::{Entry, Pick, Positioning, Scheduler, Waiting};
+use super::waiting::{Entry, Head, Pick, Scheduler, Waiting};
 use crate::{Block, Cause, DiskError, DiskOff, DiskOp, Image, ReadPart, Tag, WritePart};
 
 /// The most buffers that one merged request may carry: well below the system's limit of 1024 (IOV_MAX).
@@ -89,12 +89,12 @@ pub(super) enum Command {
 }
 
 impl State {
-    pub(super) fn new(scheduler: Scheduler, volatile_cache: bool) -> State {
+    pub(super) fn new(scheduler: Scheduler, volatile_cache: bool, has_copies: bool) -> State {
         State {
             requests: FxHashMap::default(),
             overlap: Overlap::default(),
             gates: Gates::default(),
-            waiting: Waiting::new(scheduler),
+            waiting: Waiting::new(scheduler, has_copies),
             at_disk: 0,
             flush_waits: None,
             issued: 0,
@@ -272,10 +272,11 @@ impl State {
         &mut self,
         now: Time,
         (max_merge, within_call): (u64, bool),
-        positioning: Positioning<'_>,
+        head: Head<'_>,
     ) -> Result<Option<Vec<Id>>, Time> {
-        let (start, id) = match self.waiting.pick(now, positioning) {
-            Pick::Go(start, id) => (start, id),
+        let (start, id, aside) = match self.waiting.pick(now, head) {
+            Pick::Go(start, id) => (start, id, false),
+            Pick::Aside(start, id) => (start, id, true),
             Pick::Wait(until) => return Err(until),
             Pick::Nothing => return Ok(None),
         };
@@ -283,7 +284,7 @@ impl State {
         let mut run = vec![id];
         let first = &self.requests[&id];
         let (mut end, mut bytes) = (start + first.len, first.len);
-        while !first.alone && run.len() < MAX_PARTS {
+        while !first.alone && !aside && run.len() < MAX_PARTS {
             let Some(next) = self.waiting.beginning_at(end) else { break };
             let neighbour = &self.requests[&next];
             let apart = within_call && first.tag.cause != neighbour.tag.cause;
@@ -300,7 +301,10 @@ impl State {
         }
         self.at_disk += 1;
         self.stats.merged += run.len() as u64 - 1;
-        self.waiting.moved_to(end);
+        match aside {
+            true => self.waiting.went_aside(),
+            false => self.waiting.moved_to(end),
+        }
         Ok(Some(run))
     }
 
@@ -450,7 +454,7 @@ fn done(followers: Vec<Id>) -> Vec<Freed> {
 
 impl Request {
     fn entry(&self, id: Id) -> Entry {
-        Entry { start: self.at.0, id, is_read: matches!(self.job, Job::Read(_)), issued: self.issued }
+        Entry { start: self.at.0, len: self.len, id, is_read: matches!(self.job, Job::Read(_)), issued: self.issued }
     }
 
     /// A flush that begins before this write is completed would be followed by another one (queue-7).

@@ -7,6 +7,9 @@
 //! S2. No request waits forever while others keep coming, except under [`Scheduler::Sstf`] and [`Scheduler::Sptf`],
 //!     whose starvation is part of what the papers measure.
 //! S3. The same requests at the same moments are picked in the same order: ties go to the older request.
+//! S4. A disk may have copies of what is read ([`crate::Disk::reach`]). If the request that is next is a read, and
+//!     another read has a copy that is nearer to the head, that one goes aside: from the copy, and the scheduler goes on
+//!     where it was. Not more than 16 go aside in a row (S2). Which place is read the disk decides when it is asked to.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -14,6 +17,7 @@ use std::time::Duration;
 use ordo_rt::Time;
 
 use super::ledger::Id;
+use crate::Reach;
 
 /// The order in which waiting requests go to the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -70,10 +74,15 @@ const NEAR: u64 = 1 << 20;
 /// Waits in vain after which it stops waiting.
 const PATIENCE: u32 = 2;
 
+/// The most requests in a row that go aside, and the oldest reads among which one is sought (S4).
+const ASIDE: u32 = 16;
+const LOOK: usize = 64;
+
 /// What a scheduler needs to know about a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) start: u64,
+    pub(super) len: u64,
     pub(super) id: Id,
     pub(super) is_read: bool,
     pub(super) issued: Time,
@@ -84,14 +93,22 @@ pub(super) struct Entry {
 pub(super) enum Pick {
     /// This one; it stays until it is removed.
     Go(u64, Id),
+    /// This read, from a copy that is nearer than what is next (S4).
+    Aside(u64, Id),
     /// None before this moment, unless a request comes.
     Wait(Time),
     /// Nothing waits.
     Nothing,
 }
 
-/// The disk's positioning time to an address, in nanoseconds, if it reports one.
-pub(super) type Positioning<'a> = &'a dyn Fn(u64, bool) -> Option<u64>;
+/// What the disk knows of the way of its head.
+#[derive(Clone, Copy)]
+pub(super) struct Head<'a> {
+    /// The positioning time to an address, in nanoseconds, if it reports one.
+    pub(super) positioning: &'a dyn Fn(u64, bool) -> Option<u64>,
+    /// [`crate::Disk::reach`].
+    pub(super) reach: &'a dyn Fn(u64, u64) -> Option<Reach>,
+}
 
 /// The requests that may be sent now: none of them waits for another one.
 pub(super) struct Waiting {
@@ -104,6 +121,9 @@ pub(super) struct Waiting {
     up: bool,
     batch: Batch,
     hope: Hope,
+    /// The disk may have copies; and how many requests in a row went aside (S4).
+    has_copies: bool,
+    aside: u32,
 }
 
 /// Deadline's state.
@@ -124,7 +144,7 @@ struct Hope {
 }
 
 impl Waiting {
-    pub(super) fn new(scheduler: Scheduler) -> Waiting {
+    pub(super) fn new(scheduler: Scheduler, has_copies: bool) -> Waiting {
         Waiting {
             scheduler,
             by_start: BTreeSet::new(),
@@ -133,12 +153,18 @@ impl Waiting {
             up: true,
             batch: Batch::default(),
             hope: Hope::default(),
+            has_copies,
+            aside: 0,
         }
+    }
+
+    fn knows_each(&self) -> bool {
+        self.has_copies || self.scheduler.knows_each()
     }
 
     pub(super) fn add(&mut self, entry: Entry) {
         self.by_start.insert((entry.start, entry.id));
-        if self.scheduler.knows_each() {
+        if self.knows_each() {
             self.by_age[usize::from(entry.is_read)].insert(entry.id, entry);
         }
         let soon = self.hope.after.is_some_and(|end| entry.issued <= end + ANTICIPATION);
@@ -149,7 +175,7 @@ impl Waiting {
 
     pub(super) fn remove(&mut self, start: u64, id: Id) {
         self.by_start.remove(&(start, id));
-        if self.scheduler.knows_each() {
+        if self.knows_each() {
             for line in &mut self.by_age {
                 line.remove(&id);
             }
@@ -157,7 +183,7 @@ impl Waiting {
     }
 
     /// The next request. It may be picked again until it is removed.
-    pub(super) fn pick(&mut self, now: Time, positioning: Positioning<'_>) -> Pick {
+    pub(super) fn pick(&mut self, now: Time, head: Head<'_>) -> Pick {
         if self.by_start.is_empty() {
             return Pick::Nothing;
         }
@@ -166,14 +192,31 @@ impl Waiting {
             Scheduler::Scan => self.scan(),
             Scheduler::Fcfs => self.oldest(),
             Scheduler::Sstf => self.nearest(),
-            Scheduler::Sptf => self.soonest(positioning),
+            Scheduler::Sptf => self.soonest(head.positioning),
             Scheduler::Deadline => self.deadline(now),
             Scheduler::Anticipatory => match self.hopes_until(now) {
                 Some(until) => return Pick::Wait(until),
                 None => self.deadline(now),
             },
         };
-        found.map_or(Pick::Nothing, |(start, id)| Pick::Go(start, id))
+        let Some((start, id)) = found else { return Pick::Nothing };
+        match self.nearer_than(id, head) {
+            Some((start, id)) => Pick::Aside(start, id),
+            None => Pick::Go(start, id),
+        }
+    }
+
+    /// The read with the nearest copy, if it is nearer than the next request, a read, would go (S4).
+    fn nearer_than(&self, next: Id, head: Head<'_>) -> Option<(u64, Id)> {
+        if !self.has_copies || self.aside >= ASIDE || self.scheduler == Scheduler::Fcfs {
+            return None;
+        }
+        let [_, reads] = &self.by_age;
+        let next = reads.get(&next)?;
+        let away = (head.reach)(next.start, next.len)?.away;
+        let nearer = |entry: &&Entry| (head.reach)(entry.start, entry.len).filter(|to| to.is_copy && to.away < away);
+        let copies = reads.values().take(LOOK).filter_map(|entry| Some((nearer(&entry)?.away, entry)));
+        copies.min_by_key(|(away, _)| *away).map(|(_, entry)| (entry.start, entry.id))
     }
 
     /// The oldest request that begins at `start`.
@@ -183,7 +226,13 @@ impl Waiting {
 
     /// A transfer that ends at `head` was sent to the disk.
     pub(super) fn moved_to(&mut self, head: u64) {
-        self.head = head;
+        (self.head, self.aside) = (head, 0);
+        self.hope.after = None;
+    }
+
+    /// One was sent aside: the scheduler stays where it is (S4).
+    pub(super) fn went_aside(&mut self) {
+        self.aside += 1;
         self.hope.after = None;
     }
 
@@ -220,7 +269,7 @@ impl Waiting {
         candidates.min_by_key(|&(start, id)| (start.abs_diff(self.head), id))
     }
 
-    fn soonest(&self, positioning: Positioning<'_>) -> Option<(u64, Id)> {
+    fn soonest(&self, positioning: &dyn Fn(u64, bool) -> Option<u64>) -> Option<(u64, Id)> {
         let is_write = |id: Id| !self.by_age[1].contains_key(&id);
         let known = |&(start, id): &(u64, Id)| Some((positioning(start, is_write(id))?, id, start));
         let soonest = self.by_start.iter().filter_map(known).min();
@@ -274,9 +323,9 @@ mod tests {
 
     /// Adds requests of (start, is_read), all issued at time zero.
     fn waiting(scheduler: Scheduler, requests: &[(u64, bool)]) -> Waiting {
-        let mut waiting = Waiting::new(scheduler);
+        let mut waiting = Waiting::new(scheduler, true);
         for (id, &(start, is_read)) in requests.iter().enumerate() {
-            waiting.add(Entry { start, id: id as Id, is_read, issued: Time::ZERO });
+            waiting.add(Entry { start, len: 1, id: id as Id, is_read, issued: Time::ZERO });
         }
         waiting
     }
@@ -286,9 +335,9 @@ mod tests {
     }
 
     /// The starts in the order in which they go, each one byte long.
-    fn order(waiting: &mut Waiting, now: Time, positioning: Positioning<'_>) -> Vec<u64> {
+    fn order(waiting: &mut Waiting, now: Time, head: Head<'_>) -> Vec<u64> {
         let mut starts = Vec::new();
-        while let Pick::Go(start, id) = waiting.pick(now, positioning) {
+        while let Pick::Go(start, id) = waiting.pick(now, head) {
             waiting.remove(start, id);
             waiting.moved_to(start + 1);
             starts.push(start);
@@ -296,7 +345,7 @@ mod tests {
         starts
     }
 
-    const UNKNOWN: Positioning<'static> = &|_, _| None;
+    const UNKNOWN: Head<'static> = Head { positioning: &|_, _| None, reach: &|_, _| None };
     const FIVE: [(u64, bool); 5] = [(50, false), (10, true), (90, false), (40, true), (60, true)];
 
     fn from_45(scheduler: Scheduler) -> Waiting {
@@ -322,7 +371,7 @@ mod tests {
 
     #[test]
     fn the_soonest_goes_first_where_the_disk_knows() {
-        let farthest_first: Positioning<'_> = &|start, _| Some(1000 - start);
+        let farthest_first = Head { positioning: &|start, _| Some(1000 - start), ..UNKNOWN };
         assert_eq!(order(&mut from_45(Scheduler::Sptf), Time::ZERO, farthest_first), [90, 60, 50, 40, 10]);
     }
 
@@ -335,7 +384,7 @@ mod tests {
         assert_eq!(order(&mut late, at(600), UNKNOWN)[0], 10);
         // Reads without end: after two batches of them a write goes.
         let mut many = waiting(Scheduler::Deadline, &[(5, false)]);
-        (1..200).for_each(|id| many.add(Entry { start: 1000 - id, id, is_read: true, issued: Time::ZERO }));
+        (1..200).for_each(|id| many.add(Entry { start: 1000 - id, len: 1, id, is_read: true, issued: Time::ZERO }));
         let way = order(&mut many, Time::ZERO, UNKNOWN);
         assert_eq!(way.iter().position(|&start| start == 5), Some(32));
     }
@@ -346,7 +395,7 @@ mod tests {
         waiting.moved_to(4096);
         waiting.answered(true, at(10));
         assert_eq!(waiting.pick(at(10), UNKNOWN), Pick::Wait(at(16)));
-        waiting.add(Entry { start: 8192, id: 7, is_read: true, issued: at(12) });
+        waiting.add(Entry { start: 8192, len: 1, id: 7, is_read: true, issued: at(12) });
         assert_eq!(waiting.pick(at(12), UNKNOWN), Pick::Go(8192, 7));
         waiting.remove(8192, 7);
         for round in 1..=PATIENCE {
@@ -358,5 +407,70 @@ mod tests {
         assert_eq!(waiting.pick(at(200), UNKNOWN), Pick::Go(1 << 30, 0), "its patience is over");
         waiting.answered(false, at(300));
         assert_eq!(waiting.pick(at(300), UNKNOWN), Pick::Go(1 << 30, 0), "after a write there is nothing to hope for");
+    }
+
+    #[test]
+    fn a_read_with_a_copy_that_is_nearer_goes_aside_and_the_elevator_goes_on() {
+        let reach = |start: u64, _: u64| {
+            // A copy of what begins at 90 lies at 44; that of 10 is farther than what is next.
+            let away = if start == 90 { 1 } else { start.abs_diff(45) };
+            Some(Reach { away, is_copy: start == 90 || start == 10 })
+        };
+        let head = Head { reach: &reach, ..UNKNOWN };
+        let reads = [(50, true), (90, true), (60, true), (10, true)];
+        for (scheduler, has_copies, way) in [
+            (Scheduler::CLook, true, [90, 50, 60, 10]),
+            (Scheduler::CLook, false, [50, 60, 90, 10]),
+            (Scheduler::Fcfs, true, [50, 90, 60, 10]),
+        ] {
+            let mut waiting = Waiting::new(scheduler, has_copies);
+            for (id, (start, is_read)) in reads.into_iter().enumerate() {
+                waiting.add(Entry { start, len: 1, id: id as Id, is_read, issued: Time::ZERO });
+            }
+            waiting.moved_to(45);
+            let mut starts = Vec::new();
+            loop {
+                match waiting.pick(Time::ZERO, head) {
+                    Pick::Go(start, id) => {
+                        waiting.remove(start, id);
+                        waiting.moved_to(start + 1);
+                        starts.push(start);
+                    }
+                    Pick::Aside(start, id) => {
+                        waiting.remove(start, id);
+                        waiting.went_aside();
+                        starts.push(start);
+                    }
+                    _ => break,
+                }
+            }
+            assert_eq!(starts, way, "{scheduler:?}");
+        }
+    }
+
+    #[test]
+    fn what_goes_aside_keeps_nobody_waiting_forever() {
+        let reach = |start: u64, _: u64| Some(Reach { away: u64::from(start == 50), is_copy: start != 50 });
+        let head = Head { reach: &reach, ..UNKNOWN };
+        let mut waiting = Waiting::new(Scheduler::CLook, true);
+        let add = |waiting: &mut Waiting, start, id| {
+            waiting.add(Entry { start, len: 1, id, is_read: true, issued: Time::ZERO });
+        };
+        add(&mut waiting, 50, 0);
+        for id in 1..=u64::from(ASIDE) {
+            add(&mut waiting, 1000, id);
+            assert_eq!(waiting.pick(Time::ZERO, head), Pick::Aside(1000, id));
+            waiting.remove(1000, id);
+            waiting.went_aside();
+        }
+        add(&mut waiting, 1000, 99);
+        assert_eq!(waiting.pick(Time::ZERO, head), Pick::Go(50, 0));
+    }
+
+    #[test]
+    fn a_write_that_is_next_lets_nobody_pass() {
+        let head = Head { reach: &|_, _| Some(Reach { away: 0, is_copy: true }), ..UNKNOWN };
+        let mut waiting = waiting(Scheduler::CLook, &[(50, false), (90, true)]);
+        assert_eq!(waiting.pick(Time::ZERO, head), Pick::Go(50, 0));
     }
 }

@@ -19,6 +19,9 @@ pub(crate) struct ActiveInfo {
     /// Pages of the map that could not be read.
     #[serde(skip_serializing_if = "is_none")]
     lost_pages: u32,
+    /// Commits that waited until what they overwrite was at home (forced checkpoints), since the mount.
+    #[serde(skip_serializing_if = "is_none")]
+    forced: u64,
     /// Fragments with a replica, and reads that were served from one since the mount: on a disk with a head.
     #[serde(skip_serializing_if = "is_none")]
     replicas: u64,
@@ -37,13 +40,16 @@ impl ActiveInfo {
             Rest::Clean => "clean",
             Rest::Dirty => "dirty",
         };
-        let ActiveState { groups, mapped, copies, healed, lost_pages, replicas, from_replica, .. } = *active;
-        ActiveInfo { state, groups, mapped, copies, healed, lost_pages, replicas, from_replica }
+        let ActiveState { groups, mapped, copies, healed, lost_pages, forced, replicas, from_replica, .. } = *active;
+        ActiveInfo { state, groups, mapped, copies, healed, lost_pages, forced, replicas, from_replica }
     }
 
     pub(super) fn line(&self) -> String {
-        let ActiveInfo { state, groups, mapped, copies, lost_pages, .. } = self;
+        let ActiveInfo { state, groups, mapped, copies, lost_pages, forced, .. } = self;
         let lost = if *lost_pages > 0 { format!("; {lost_pages} pages of the map are lost") } else { String::new() };
-        format!("{state}; {groups} group journals, {mapped} fragments known, {copies} of them with a copy{lost}")
+        let forced = if *forced > 0 { format!("; {forced} forced checkpoints") } else { String::new() };
+        format!(
+            "{state}; {groups} group journals, {mapped} fragments known, {copies} of them with a copy{forced}{lost}"
+        )
     }
 }

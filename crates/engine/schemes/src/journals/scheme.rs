@@ -245,10 +245,8 @@ impl<L: Log + 'static> Scheme for Journal<L> {
         cache.rt().spawn(async move {
             // An error is kept for the next caller.
             let _ = shared.reclaim().await;
-            if is_idle {
-                // What did not go home is still in its copy, and goes before that is overwritten: that tells.
-                let _ = shared.goes_home(Homeward::Few).await;
-            }
+            // What did not go home is still in its copy, and goes before that is overwritten: that tells.
+            let _ = shared.goes_home(if is_idle { Homeward::Few } else { Homeward::Nothing }).await;
         });
     }
 }

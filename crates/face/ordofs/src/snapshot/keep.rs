@@ -24,7 +24,8 @@ use super::map::Map;
 use super::{image, reserve};
 use crate::SnapshotError;
 use ordo_disk::{
-    Block, Cause, Disk, DiskError, DiskFuture, DiskInfo, DiskOff, DiskOp, Kind, ReadPart, Tag, WritePart, write_len,
+    Block, Cause, Disk, DiskError, DiskFuture, DiskInfo, DiskOff, DiskOp, Kind, Reach, ReadPart, Tag, WritePart,
+    write_len,
 };
 use ordo_ondisk::cg::{self, Cg, map as bits};
 use ordo_ondisk::dinode::flags;
@@ -380,6 +381,10 @@ impl Disk for Keeping {
 
     fn announce(&self, ranges: &[(DiskOff, u64)]) -> DiskFuture<Result<(), DiskError>> {
         self.0.below.announce(ranges)
+    }
+
+    fn reach(&self, at: DiskOff, len: u64) -> Option<Reach> {
+        self.0.below.reach(at, len)
     }
 
     fn positioning(&self, at: DiskOff, is_write: bool) -> Option<u64> {

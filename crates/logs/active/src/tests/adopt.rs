@@ -1,7 +1,7 @@
 //! What no transaction has written: adopted, verified, and overwritten; and a disk seen by who is not its writer.
 
 use super::*;
-use crate::{Adopted, NowhereRight, Verified};
+use crate::{Adopted, Apart, NowhereRight, Verified};
 use ordo_disk::read_len;
 
 /// Fragments of the file of the journal.
@@ -9,7 +9,7 @@ const OWN: Range<u64> = FILE / FRAG..FILE / FRAG + 256;
 
 fn adopt(bed: &Bed, active: &Active, frags: Range<u64>) -> Adopted {
     bed.rt.block_on(async {
-        let done = active.adopt(frags).await.unwrap();
+        let done = active.adopt(frags, &Apart::new(8)).await.unwrap();
         active.settled().await.unwrap();
         done
     })
@@ -49,6 +49,33 @@ fn what_was_adopted_is_verified_until_it_is_overwritten() {
     }
 }
 
+/// A span is read, and is right or wrong, as a whole (logs-active-11).
+#[test]
+fn what_is_read_apart_and_what_several_parts_wrote_is_not_in_one_span() {
+    let bed = Bed::new();
+    let open = bed.begin(None, ID);
+    let active = &open.active;
+    let mut apart = Apart::new(8);
+    apart.add(13..14);
+    for whole in [8, 16] {
+        bed.rt.block_on(active.adopt(whole..whole + 8, &apart)).unwrap();
+    }
+    // As data=journal learns what is written past the journal: two files beside each other, and a block of one.
+    let part = |count: usize| WritePart {
+        image: Block::copy_of(&[7u8].repeat(count * FRAG as usize)).image(),
+        tag: Tag::of(Kind::Data),
+    };
+    bed.rt.block_on(active.begins(ID, true)).unwrap();
+    for (first, parts) in [(24, vec![part(3), part(5)]), (32, vec![part(8)])] {
+        bed.rt.block_on(active.write(DiskOff(first * FRAG), parts, false)).unwrap();
+    }
+    for (first, is_span) in [(8, false), (16, true), (24, false), (32, true)] {
+        bed.rot((first + 4) * FRAG);
+        assert_eq!(bed.read(active, (first + 1) * FRAG, FRAG).is_err(), is_span, "from {first}");
+        assert_eq!(bed.read(active, (first + 4) * FRAG, FRAG).unwrap_err().cause, Cause::Rot, "from {first}");
+    }
+}
+
 #[test]
 fn a_transaction_over_what_was_adopted_counts() {
     let bed = Bed::new();
@@ -73,7 +100,7 @@ fn a_full_map_leaves_the_rest_and_says_so() {
     let mut done = Adopted::default();
     let all = (1..(8 << 20) / FRAG).step_by(2);
     for frag in all.clone() {
-        done += bed.rt.block_on(open.active.adopt(frag..frag + 1)).unwrap();
+        done += bed.rt.block_on(open.active.adopt(frag..frag + 1, &Apart::new(8))).unwrap();
     }
     assert!(done.left > 0 && done.new > 100, "{done:?}");
     let own = open.active.0.area.outside(0..(8 << 20) / FRAG).iter().map(|part| part.end - part.start).sum::<u64>();
