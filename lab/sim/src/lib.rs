@@ -14,6 +14,7 @@
 //! Sim3. A synthetic trace is made from what the paper prints of the real one, and its program says what it adds.
 #![forbid(unsafe_code)]
 
+mod ahead;
 mod cache;
 mod layout;
 mod luck;
@@ -29,6 +30,6 @@ mod volume;
 pub use result::{DISTANCE_BINS, Distances, Outcome, Seeks, TIME_BINS, Times, Work, summary};
 pub use run::{SimError, run};
 pub use sched::Scheduler;
-pub use setting::{Mode, Setting, System};
+pub use setting::{Mode, Setting, SettingError, System};
 pub use trace::{Catalogue, Contents, Directory, File, Op, Request, Trace};
 pub use volume::{GROUP, drive_for};

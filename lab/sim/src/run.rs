@@ -6,15 +6,18 @@
 //! R3. Memory is written back when the timer ends, or when too much of it is dirty; one write-back at a time.
 //! R4. What a layout learns from is the order in which data is asked for: not that in which the blocks that point to it
 //!     happen to come.
-//! R5. Of events at one time the drive's comes first, then the timer's, then the next request.
+//! R5. What the kernel reads ahead of a reader goes into the queue behind what the reader waits for. Nobody waits for
+//!     it.
+//! R6. Of events at one time the drive's comes first, then the timer's, then the next request.
 
+use crate::ahead::Ahead;
 use crate::cache::Cache;
 use crate::layout::{self, Batch, Layout};
 use crate::result::{Outcome, Seeks, Work, summary};
 use crate::sched::{NO_COPIES, Queue, Tag, Taken};
-use crate::setting::{Setting, System};
-use crate::trace::{Op, Trace};
-use crate::volume::{Kind, NONE, SECTORS, Volume, pointer};
+use crate::setting::{Setting, SettingError, System};
+use crate::trace::{Op, Request, Trace};
+use crate::volume::{Kind, NONE, SECTORS, Volume, next_pointed, pointer};
 use ordo_drive::{Drive, Kind as DriveKind, Lbn, Location, Ms, Profile, Request as DriveRequest};
 
 /// A run that is not possible.
@@ -36,6 +39,9 @@ pub enum SimError {
         /// Its name.
         name: &'static str,
     },
+    /// Something cannot be set so.
+    #[error(transparent)]
+    Setting(#[from] SettingError),
     /// The drive refuses a request: a mistake of this program.
     #[error("a request of the simulator")]
     Request(#[from] ordo_drive::RequestError),
@@ -46,7 +52,7 @@ pub enum SimError {
 /// # Errors
 /// If its drive does not exist.
 pub fn run(system: System, trace: &Trace, setting: &Setting) -> Result<Outcome, SimError> {
-    let volume = Volume::of(trace);
+    let volume = Volume::of(trace, setting.checked()?.group);
     let mut sim = Sim::new(system, trace, &volume, setting)?;
     sim.play()?;
     sim.work.add(sim.layout.done());
@@ -99,6 +105,8 @@ struct Sim<'a> {
     /// The request in the queue that brings a page, and 1; 0 if none does.
     reading: Vec<u32>,
     missing: Vec<u32>,
+    /// What is read ahead in each file; of no file if the kernel does not.
+    ahead: Vec<Ahead>,
     /// Files that a first write has made.
     made: Vec<bool>,
     dirty: Vec<u32>,
@@ -137,6 +145,10 @@ impl<'a> Sim<'a> {
             unfinished: 0,
             reading: vec![0; pages],
             missing: Vec::new(),
+            ahead: vec![
+                Ahead::default();
+                if setting.prefetch && volume.places.is_none() { volume.files.len() } else { 0 }
+            ],
             made: vec![false; volume.files.len()],
             dirty: Vec::new(),
             flush: None,
@@ -334,10 +346,42 @@ impl<'a> Sim<'a> {
         if self.cache.is_soiled() && self.flush.is_none() {
             self.write_back();
         }
+        let ahead = if request.op == Op::Read { self.read_ahead(&request) } else { Vec::new() };
         if self.missing.is_empty() {
             self.finish(index, job);
         } else {
             self.fetch(index, job, true);
+        }
+        self.fetch_ahead(&ahead);
+    }
+
+    /// The pages that the kernel reads besides those of a request.
+    fn read_ahead(&mut self, request: &Request) -> Vec<u32> {
+        let file = self.volume.files[request.file as usize];
+        let Some(ahead) = self.ahead.get_mut(request.file as usize) else { return Vec::new() };
+        let (first, end) = (request.first, request.first + request.blocks);
+        // Where a block lies is in memory, or it is not read ahead.
+        let mut known = next_pointed(end - 1);
+        while known < file.blocks && pointer(&file, known).is_none_or(|pointer| self.cache.has(pointer)) {
+            known = next_pointed(known);
+        }
+        ahead.begins(first, request.blocks);
+        let mut pages = Vec::new();
+        for block in first..end {
+            // Those that the reader waits for, and those that are on their way.
+            let comes = !self.cache.has(file.page + block);
+            let more = ahead.at(block, comes, known.min(file.blocks)).filter(|more| !(first..end).contains(more));
+            pages.extend(more.map(|more| file.page + more));
+        }
+        pages.retain(|page| !self.cache.has(*page) && self.reading[*page as usize] == 0);
+        pages
+    }
+
+    fn fetch_ahead(&mut self, mut pages: &[u32]) {
+        while let Some(&page) = pages.first() {
+            let (_, count) = self.ask(pages);
+            (page..page + count as u32).for_each(|page| self.layout.reads(self.now, page));
+            pages = &pages[count..];
         }
     }
 
@@ -450,7 +494,10 @@ impl<'a> Sim<'a> {
         let (block, mut copies) = (self.layout.place(page), self.layout.copies(page));
         let mut count = 1;
         let follows = |at: u32, next: u32| {
-            next == page + at && self.reading[next as usize] == 0 && self.layout.place(next) == block + at
+            next == page + at
+                && self.reading[next as usize] == 0
+                && !self.cache.has(next)
+                && self.layout.place(next) == block + at
         };
         while pages.get(count).is_some_and(|next| follows(count as u32, *next)) {
             count += 1;

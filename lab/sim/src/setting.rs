@@ -1,6 +1,8 @@
 //! What a run of the simulator can be set to, with the values of the paper's Table I.
 
 use crate::sched::Scheduler;
+use crate::volume::GROUP;
+use std::ops::RangeInclusive;
 
 /// What ext3 journals, and in which order data is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,6 +72,36 @@ impl System {
     }
 }
 
+/// A number that no system can be set to.
+#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SettingError {
+    /// A number of blocks.
+    #[error("a {what} of {blocks} blocks; choose {least} to {most}")]
+    Blocks {
+        /// Journal, group or segment.
+        what: &'static str,
+        /// What was asked for.
+        blocks: u32,
+        /// The fewest.
+        least: u32,
+        /// And the most.
+        most: u32,
+    },
+    /// Milliseconds between two commits.
+    #[error("a commit every {ms} ms; choose 1 to 3600000")]
+    Timer {
+        /// What was asked for.
+        ms: f64,
+    },
+    /// The part of a group that files fill.
+    #[error("groups that are full to {part}; choose 0 to 1")]
+    Full {
+        /// What was asked for.
+        part: f64,
+    },
+}
+
 /// The parameters of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Setting {
@@ -81,8 +113,46 @@ pub struct Setting {
     pub timer_ms: f64,
     /// The part of each group that files may fill.
     pub full: f64,
+    /// Blocks of the journal of ext3. The active one uses it when no group has room.
+    pub journal: u32,
+    /// Blocks of an allocation group. What `active` takes for near when it learns stays the paper's group.
+    pub group: u32,
+    /// Blocks of a segment; `None` is the paper's, which differ.
+    pub segment: Option<u32>,
+    /// Whether the kernel reads ahead.
+    pub prefetch: bool,
     /// Whether `active` learns.
     pub learns: bool,
+}
+
+impl Setting {
+    /// Blocks that a journal may have: ext3's own limit.
+    pub const JOURNAL: RangeInclusive<u32> = 16..=102_400;
+    /// Blocks that a group may have: a block of its bitmap has no more bits.
+    pub const GROUP: RangeInclusive<u32> = 8192..=32_768;
+    /// Blocks that a segment may have: a summary, and at least as many more.
+    pub const SEGMENT: RangeInclusive<u32> = 16..=32_768;
+
+    /// Milliseconds that the timer may have.
+    pub const TIMER_MS: RangeInclusive<f64> = 1.0..=3_600_000.0;
+
+    /// Refuses what no system can be set to.
+    pub(crate) fn checked(&self) -> Result<&Setting, SettingError> {
+        let within = |what, blocks: u32, of: RangeInclusive<u32>| match of.contains(&blocks) {
+            true => Ok(()),
+            false => Err(SettingError::Blocks { what, blocks, least: *of.start(), most: *of.end() }),
+        };
+        within("journal", self.journal, Setting::JOURNAL)?;
+        within("group", self.group, Setting::GROUP)?;
+        within("segment", self.segment.unwrap_or(*Setting::SEGMENT.end()), Setting::SEGMENT)?;
+        if !Setting::TIMER_MS.contains(&self.timer_ms) {
+            return Err(SettingError::Timer { ms: self.timer_ms });
+        }
+        if !(0.0..=1.0).contains(&self.full) {
+            return Err(SettingError::Full { part: self.full });
+        }
+        Ok(self)
+    }
 }
 
 /// The cache of the paper's Table II, which is in MB of 2^20 bytes here.
@@ -90,6 +160,16 @@ const CACHE: u64 = 160 << 20;
 
 impl Default for Setting {
     fn default() -> Setting {
-        Setting { cache: CACHE, scheduler: Scheduler::Deadline, timer_ms: 5000.0, full: 0.9, learns: true }
+        Setting {
+            cache: CACHE,
+            scheduler: Scheduler::Deadline,
+            timer_ms: 5000.0,
+            full: 0.9,
+            journal: 8192,
+            group: GROUP,
+            segment: None,
+            prefetch: false,
+            learns: true,
+        }
     }
 }

@@ -7,7 +7,7 @@
 
 use crate::trace::{Catalogue, Contents, Trace};
 
-/// Blocks of an allocation group.
+/// Blocks of an allocation group (Table I).
 pub const GROUP: u32 = 32_768;
 /// Sectors of a block.
 pub(crate) const SECTORS: u64 = 8;
@@ -86,8 +86,9 @@ pub(crate) struct DirectoryAt {
 /// All of it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Volume {
-    /// Blocks of the drive.
+    /// Blocks of the drive, and of a group.
     pub(crate) blocks: u32,
+    pub(crate) group: u32,
     pub(crate) kinds: Vec<Kind>,
     pub(crate) files: Vec<FileAt>,
     pub(crate) directories: Vec<DirectoryAt>,
@@ -98,19 +99,21 @@ pub(crate) struct Volume {
 }
 
 impl Volume {
-    pub(crate) fn of(trace: &Trace) -> Volume {
+    /// The volume of a trace, in groups of so many blocks.
+    pub(crate) fn of(trace: &Trace, group: u32) -> Volume {
         let blocks = blocks_of(trace.drive);
         match &trace.contents {
-            Contents::Files(catalogue) => Builder::new(blocks).build(catalogue),
-            Contents::Device(places) => Volume::of_device(blocks, places),
+            Contents::Files(catalogue) => Builder::new(blocks, group).build(catalogue),
+            Contents::Device(places) => Volume::of_device(blocks, group, places),
         }
     }
 
-    fn of_device(blocks: u32, places: &[u32]) -> Volume {
+    fn of_device(blocks: u32, group: u32, places: &[u32]) -> Volume {
         let pages = places.len() as u32;
         let all = FileAt { page: 0, blocks: pages, indirect: NONE, inode: NONE, entry: NONE, directory: 0, new: false };
         Volume {
             blocks,
+            group,
             kinds: vec![Kind::Large; places.len()],
             files: vec![all],
             directories: Vec::new(),
@@ -125,7 +128,7 @@ impl Volume {
 
     /// Whole groups of the drive.
     pub(crate) fn groups(&self) -> u32 {
-        self.blocks / GROUP
+        self.blocks / self.group
     }
 }
 
@@ -133,6 +136,11 @@ impl Volume {
 pub(crate) fn pointer(file: &FileAt, block: u32) -> Option<u32> {
     let beyond = block.checked_sub(DIRECT)?;
     (file.indirect != NONE).then_some(file.indirect + beyond / INDIRECT)
+}
+
+/// The first block behind `block` that is found by another indirect block, or the first that is found by one.
+pub(crate) fn next_pointed(block: u32) -> u32 {
+    block.checked_sub(DIRECT).map_or(DIRECT, |beyond| DIRECT + (beyond / INDIRECT + 1) * INDIRECT)
 }
 
 /// Numbers pages in the order of the walk.
@@ -145,10 +153,11 @@ struct Builder {
 }
 
 impl Builder {
-    fn new(blocks: u32) -> Builder {
-        let groups = (blocks / GROUP) as usize;
+    fn new(blocks: u32, group: u32) -> Builder {
+        let groups = (blocks / group) as usize;
         let volume = Volume {
             blocks,
+            group,
             kinds: Vec::new(),
             files: Vec::new(),
             directories: Vec::new(),

@@ -14,7 +14,7 @@ use super::ext3::{Ext3, body};
 use super::seam::{Batch, Done, Layout, write_all};
 use crate::sched::{Copies, Tag, Taken};
 use crate::setting::{Mode, Setting};
-use crate::volume::{GROUP, NONE, Volume};
+use crate::volume::{NONE, Volume};
 use ordo_learning::{Learning, Read, Rule, Terms};
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
@@ -100,6 +100,8 @@ pub(super) struct Active {
     /// Where in the journal the newest version of a page lies, too.
     journaled: Vec<u32>,
     free: Vec<Free>,
+    /// Blocks of a group.
+    group: u32,
     learning: Option<Learning>,
     /// The pages that were read, by their homes.
     read: HashMap<u64, u32>,
@@ -114,7 +116,7 @@ impl Active {
         let (passive, regions) = Ext3::with_free(volume, setting, Mode::Ordered);
         // Files that are not simulated fill a group to the same share, but where is not known.
         let room = |(from, to): (u32, u32)| {
-            let size = (to - from).min((f64::from(GROUP) * (1.0 - setting.full)) as u32);
+            let size = (to - from).min((f64::from(volume.group) * (1.0 - setting.full)) as u32);
             Free::new(to - size, to)
         };
         Active {
@@ -124,6 +126,7 @@ impl Active {
             journaled: vec![NONE; volume.pages()],
             free: regions.into_iter().map(room).collect(),
             passive,
+            group: volume.group,
             learning: setting.learns.then(|| Learning::new(TERMS)),
             read: HashMap::new(),
             is_virtual,
@@ -154,10 +157,10 @@ impl Active {
     fn copy_all(&mut self) {
         let Some(learning) = &mut self.learning else { return };
         while let Some(wish) = learning.take() {
-            let (group, Some(&page)) = ((wish.dock / u64::from(GROUP)) as usize, self.read.get(&wish.at)) else {
+            let (group, Some(&page)) = ((wish.dock / u64::from(self.group)) as usize, self.read.get(&wish.at)) else {
                 continue;
             };
-            let near = |block: u32| block != NONE && (block / GROUP) as usize == group;
+            let near = |block: u32| block != NONE && (block / self.group) as usize == group;
             if near(self.homes[page as usize]) {
                 continue;
             }
@@ -312,13 +315,17 @@ impl Layout for Active {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::GROUP;
     use crate::trace::{Catalogue, Contents, Directory, File, Trace};
 
     fn small() -> Volume {
         let directories = vec![Directory { parent: None, place: 0.5 }];
         let files = (0..40).map(|_| File { directory: 0, blocks: 1, new: false }).collect();
         let contents = Contents::Files(Catalogue { directories, files });
-        Volume::of(&Trace { name: "small".to_owned(), drive: "quantum_atlas_10k", contents, requests: Vec::new() })
+        Volume::of(
+            &Trace { name: "small".to_owned(), drive: "quantum_atlas_10k", contents, requests: Vec::new() },
+            GROUP,
+        )
     }
 
     /// Commits metadata with the head in the middle of the disk.

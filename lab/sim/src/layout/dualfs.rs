@@ -8,7 +8,8 @@ use crate::sched::{Tag, Taken};
 use crate::setting::Setting;
 use crate::volume::{NONE, Run, Volume};
 
-pub(super) const SEGMENT: u32 = 512;
+/// Blocks of a segment (Table I).
+const SEGMENT: u32 = 512;
 
 /// Two partitions: data in place, and a log.
 pub(super) struct Split {
@@ -23,7 +24,7 @@ impl Split {
         let areas = [(0, from), (from + size, volume.blocks)];
         let mut placer = Placer::new(volume, &areas, setting.full);
         placer.place_all(volume, |run| !logs(run));
-        let (mut places, mut log) = (placer.places, Log::new(from, size, SEGMENT));
+        let (mut places, mut log) = (placer.places, Log::new(from, size, setting.segment.unwrap_or(SEGMENT)));
         let logged = volume.walk.iter().filter(|run| logs(run)).flat_map(|run| run.page..run.page + run.pages);
         for (block, page) in (from..).zip(logged) {
             places[page as usize] = block;

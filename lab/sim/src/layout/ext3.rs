@@ -1,4 +1,4 @@
-//! ext3: in place, with a journal of 8192 blocks near the first group (Table I).
+//! ext3: in place, with a journal near the first group, of 8192 blocks in Table I.
 //!
 //! A commit has a descriptor, the blocks and a commit block; the commit block is written when the others are on the
 //! disk. The checkpoint follows at once: what was journaled is written home.
@@ -9,8 +9,6 @@ use crate::sched::{Tag, Taken};
 use crate::setting::{Mode, Setting};
 use crate::volume::Volume;
 
-/// Blocks of the journal.
-const JOURNAL: u32 = 8192;
 /// Blocks that a descriptor block names.
 const NAMED: u32 = 500;
 
@@ -21,26 +19,23 @@ pub(super) fn body(blocks: usize) -> u32 {
 }
 
 /// A circle of blocks.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub(super) struct Circle {
-    pub(super) first: u32,
-    pub(super) blocks: u32,
-    next: u32,
+    blocks: Vec<u32>,
+    next: usize,
 }
 
 impl Circle {
-    pub(super) fn new(first: u32, blocks: u32) -> Circle {
-        Circle { first, blocks, next: 0 }
+    pub(super) fn new(blocks: Vec<u32>) -> Circle {
+        Circle { blocks, next: 0 }
     }
 
-    /// Writes the next so many blocks, at most as many as there are.
+    /// Writes the next so many blocks. Those of a commit that is larger than the circle go round: when that sends
+    /// blocks home is not simulated.
     pub(super) fn write(&mut self, blocks: u32, writes: &mut Vec<Taken>) {
-        let mut left = blocks.min(self.blocks);
-        while left > 0 {
-            let some = left.min(self.blocks - self.next).min(128);
-            writes.push(Taken { block: self.first + self.next, blocks: some, tag: Tag::Journal });
-            self.next = (self.next + some) % self.blocks;
-            left -= some;
+        for _ in 0..blocks {
+            write_all(&mut [self.blocks[self.next]], Tag::Journal, writes);
+            self.next = (self.next + 1) % self.blocks.len();
         }
     }
 }
@@ -60,10 +55,10 @@ impl Ext3 {
     /// The same, and the free blocks of each group.
     pub(super) fn with_free(volume: &Volume, setting: &Setting, mode: Mode) -> (Ext3, Vec<(u32, u32)>) {
         let mut placer = Placer::new(volume, &whole(volume), setting.full);
-        let first = placer.reserve(JOURNAL);
+        let journal = Circle::new(placer.reserve(setting.journal));
         placer.place_all(volume, |_| true);
         let free = placer.free();
-        (Ext3 { places: placer.places, journal: Circle::new(first, JOURNAL), mode, done: Done::default() }, free)
+        (Ext3 { places: placer.places, journal, mode, done: Done::default() }, free)
     }
 
     fn homes<'a>(&self, pages: impl Iterator<Item = &'a u32>, tag: Tag, writes: &mut Vec<Taken>) {
@@ -108,5 +103,22 @@ impl Layout for Ext3 {
 
     fn done(&self) -> Done {
         self.done
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_commit_goes_round_the_journal_and_none_of_its_blocks_is_left_out() {
+        let mut circle = Circle::new(vec![10, 11, 12, 50, 51]);
+        let mut written = |blocks| {
+            let mut writes = Vec::new();
+            circle.write(blocks, &mut writes);
+            writes.iter().map(|taken| (taken.block, taken.blocks)).collect::<Vec<_>>()
+        };
+        assert_eq!(written(4), [(10, 3), (50, 1)]);
+        assert_eq!(written(8), [(51, 1), (10, 3), (50, 2), (10, 2)]);
     }
 }

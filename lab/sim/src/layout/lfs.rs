@@ -5,8 +5,9 @@ use super::log::Log;
 use super::seam::{Batch, Layout, write_all};
 use crate::sched::{Tag, Taken};
 use crate::setting::Setting;
-use crate::volume::{GROUP, NONE, Volume};
+use crate::volume::{NONE, Volume};
 
+/// Blocks of a segment (Table I).
 const SEGMENT: u32 = 1024;
 
 pub(super) struct Lfs {
@@ -16,8 +17,8 @@ pub(super) struct Lfs {
 
 impl Lfs {
     /// At the start everything lies as one walk wrote it, from the beginning on of each area of the disk with files.
-    pub(super) fn new(volume: &Volume, _setting: &Setting) -> Lfs {
-        let mut log = Log::new(0, volume.blocks, SEGMENT);
+    pub(super) fn new(volume: &Volume, setting: &Setting) -> Lfs {
+        let mut log = Log::new(0, volume.blocks, setting.segment.unwrap_or(SEGMENT));
         let places = match &volume.places {
             Some(places) => places.clone(),
             None => walked(volume),
@@ -30,15 +31,15 @@ impl Lfs {
     }
 }
 
-/// Groups without files between two areas of the disk.
-const APART: u32 = 4;
+/// Blocks of groups without files between two areas of the disk: four of the paper's groups.
+const APART: u32 = 131_072;
 
 fn walked(volume: &Volume) -> Vec<u32> {
     let mut groups: Vec<u32> = volume.walk.iter().map(|run| run.group).collect();
     groups.sort_unstable();
     groups.dedup();
     // The first group of each area.
-    let begins = |at: usize| at == 0 || groups[at] - groups[at - 1] > APART;
+    let begins = |at: usize| at == 0 || (groups[at] - groups[at - 1]) * volume.group > APART;
     let areas: Vec<u32> = (0..groups.len()).filter(|at| begins(*at)).map(|at| groups[at]).collect();
     let area = |group: u32| areas[areas.partition_point(|first| *first <= group) - 1];
     let mut by_area: Vec<_> = volume.walk.iter().collect();
@@ -47,7 +48,7 @@ fn walked(volume: &Volume) -> Vec<u32> {
     let mut places = vec![NONE; volume.pages()];
     let mut next = 0;
     for run in by_area {
-        next = next.max(area(run.group) * GROUP);
+        next = next.max(area(run.group) * volume.group);
         for more in 0..run.pages {
             places[(run.page + more) as usize] = next;
             next += 1;

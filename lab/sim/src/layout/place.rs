@@ -3,12 +3,12 @@
 //! A group begins with its superblock, its bitmaps and its table of inodes; files take what follows, up to the share
 //! that the setting allows. The rest of the group is free. Other files are not simulated, and take no room.
 
-use crate::volume::{GROUP, NONE, Run, SECTORS, Volume};
+use crate::volume::{NONE, Run, SECTORS, Volume};
 
 /// Blocks of a group before its table of inodes: superblock, descriptors, two bitmaps.
 const HEADER: u32 = 4;
-/// Blocks of the table: an inode for each 8 KB, as mke2fs makes it.
-const TABLE: u32 = 512;
+/// Blocks of a group for each block of its table: an inode for each 8 KB, as mke2fs makes it.
+const PER_TABLE: u32 = 64;
 
 /// Gives places to runs of pages.
 #[derive(Debug)]
@@ -20,21 +20,24 @@ pub(super) struct Placer {
     limits: Vec<u32>,
     /// The end of each group.
     ends: Vec<u32>,
+    /// Blocks of each group's table of inodes.
+    table: u32,
     pub(super) places: Vec<u32>,
 }
 
 impl Placer {
     /// Groups over the blocks that `area` names, in order: all of a disk, or its parts before and behind a partition.
     pub(super) fn new(volume: &Volume, areas: &[(u32, u32)], full: f64) -> Placer {
+        let (group, table) = (volume.group, volume.group / PER_TABLE);
         let mut starts = Vec::new();
         for &(from, to) in areas {
-            starts.extend((0..(to - from) / GROUP).map(|at| from + at * GROUP));
+            starts.extend((0..(to - from) / group).map(|at| from + at * group));
         }
-        let next: Vec<u32> = starts.iter().map(|start| start + HEADER + TABLE).collect();
-        let room = f64::from(GROUP - HEADER - TABLE);
+        let next: Vec<u32> = starts.iter().map(|start| start + HEADER + table).collect();
+        let room = f64::from(group - HEADER - table);
         let limits = next.iter().map(|next| next + (room * full) as u32).collect();
-        let ends = starts.iter().map(|start| start + GROUP).collect();
-        Placer { starts, next, limits, ends, places: vec![NONE; volume.pages()] }
+        let ends = starts.iter().map(|start| start + group).collect();
+        Placer { starts, next, limits, ends, table, places: vec![NONE; volume.pages()] }
     }
 
     /// The group here for a group of the whole disk.
@@ -42,11 +45,15 @@ impl Placer {
         ((u64::from(group) * self.starts.len() as u64 / u64::from(of)) as usize).min(self.starts.len() - 1)
     }
 
-    /// Reserves blocks of the first group, and returns the first of them.
-    pub(super) fn reserve(&mut self, blocks: u32) -> u32 {
-        let first = self.next[0];
-        self.next[0] += blocks;
-        first
+    /// Reserves blocks from the first group on, whatever the limits are, and returns them.
+    pub(super) fn reserve(&mut self, blocks: u32) -> Vec<u32> {
+        let mut reserved = Vec::new();
+        for (next, end) in self.next.iter_mut().zip(&self.ends) {
+            let some = (blocks - reserved.len() as u32).min(end - *next);
+            reserved.extend(*next..*next + some);
+            *next += some;
+        }
+        reserved
     }
 
     /// Gives a run its place.
@@ -54,7 +61,7 @@ impl Placer {
         let home = self.group(run.group, volume.groups());
         if let Some(number) = run.table {
             // Behind its table lie the inodes of a group that has more than the table holds: no trace has so many.
-            self.places[run.page as usize] = self.starts[home] + HEADER + number.min(TABLE - 1);
+            self.places[run.page as usize] = self.starts[home] + HEADER + number.min(self.table - 1);
             return;
         }
         let (mut page, mut left, mut tries) = (run.page, run.pages, 0);

@@ -68,7 +68,7 @@ struct DataGroups {
 }
 
 fn data_groups(trace: &Trace) -> DataGroups {
-    let volume = Volume::of(trace);
+    let volume = Volume::of(trace, GROUP);
     let places = in_place(&volume);
     DataGroups { volume, places }
 }
