@@ -22,13 +22,34 @@ pub fn named(name: &str, seed: u64) -> Option<Trace> {
     let made = match name {
         "cscope" => cscope::make(seed),
         "gcc" => gcc::make(seed),
-        "viewperf" => viewperf::make(seed),
+        "viewperf" => viewperf::make(seed, viewperf::ALONE),
         "tpc-r" => tpcr::make(seed),
-        "multi1" => multi::make("multi1", &[cscope::make(seed), gcc::make(seed)]),
-        "multi2" => multi::make("multi2", &[cscope::make(seed), gcc::make(seed), viewperf::make(seed)]),
+        "multi1" => multi::make("multi1", &[cscope::make(seed), gcc::make(seed)], 0..2),
+        "multi2" => {
+            multi::make("multi2", &[cscope::make(seed), gcc::make(seed), viewperf::make(seed, viewperf::ALONE)], 0..3)
+        }
         _ => return None,
     };
     Some(made)
+}
+
+/// The trace of that name on a disk that has the files of all of them: the paper lays it out so (section IV-A). Those
+/// of tpc-r have room on its own drive only.
+pub fn among_all(name: &str, seed: u64) -> Option<Trace> {
+    let mut all = vec![cscope::make(seed), gcc::make(seed), viewperf::make(seed, viewperf::BEHIND)];
+    let run = match name {
+        "cscope" => 0..1,
+        "gcc" => 1..2,
+        "viewperf" => 2..3,
+        "multi1" => 0..2,
+        "multi2" => 0..3,
+        "tpc-r" => {
+            all.push(tpcr::make(seed));
+            3..4
+        }
+        _ => return None,
+    };
+    Some(multi::make(name, &all, run))
 }
 
 #[cfg(test)]
@@ -55,6 +76,42 @@ mod tests {
         assert_eq!(about("tpc-r").drive, CHEETAH);
         assert!(NAMES.iter().all(|name| about(name).requests >= 20_000));
         assert_eq!(about("multi1").requests, about("cscope").requests + about("gcc").requests);
+    }
+
+    #[test]
+    fn among_all_a_trace_asks_the_same_on_a_disk_with_the_files_of_all() {
+        let files = |trace: &Trace| match &trace.contents {
+            Contents::Files(files) => files.clone(),
+            Contents::Device(_) => panic!("{}", trace.name),
+        };
+        let singles = ["cscope", "gcc", "viewperf", "tpc-r"].map(|name| files(&named(name, 1).unwrap()).files.len());
+        let all = |name: &str| if name == "tpc-r" { singles.iter().sum() } else { singles[..3].iter().sum::<usize>() };
+        for name in NAMES {
+            let (own, among) = (named(name, 1).unwrap(), among_all(name, 1).unwrap());
+            let (of_own, of_all) = (files(&own), files(&among));
+            assert_eq!((of_all.files.len(), among.drive), (all(name), own.drive), "{name}");
+            assert_eq!(among.requests.len(), own.requests.len(), "{name}");
+            for (a, b) in own.requests.iter().zip(&among.requests) {
+                assert_eq!((a.at_ms, a.op, a.first, a.blocks), (b.at_ms, b.op, b.first, b.blocks), "{name}");
+                let (a, b) = (of_own.files[a.file as usize], of_all.files[b.file as usize]);
+                assert_eq!((a.blocks, a.new), (b.blocks, b.new), "{name}");
+            }
+        }
+        assert!(among_all("nothing", 1).is_none());
+    }
+
+    #[test]
+    fn among_all_nothing_lies_behind_what_viewperf_reads() {
+        let trace = among_all("viewperf", 1).unwrap();
+        let Contents::Files(files) = &trace.contents else { panic!("{}", trace.name) };
+        let places: Vec<f64> = trace
+            .requests
+            .iter()
+            .map(|r| files.directories[files.files[r.file as usize].directory as usize].place)
+            .collect();
+        let first = places.iter().copied().fold(1.0, f64::min);
+        let others = files.directories.iter().filter(|directory| !places.contains(&directory.place));
+        assert!(others.map(|directory| directory.place).all(|place| place < first && place < 1.0));
     }
 
     #[test]

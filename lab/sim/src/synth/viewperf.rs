@@ -2,12 +2,17 @@
 //!
 //! The paper: 99 per cent of the references go to consecutive blocks of a few large files.
 //!
-//! Ours: ten data sets of 24 MB, in groups 30 to 35, each read from beginning to end by a few passes, two blocks at a
-//! time; then a result is written to a file in the same directory. One request in a hundred reads a library or
-//! configuration file of the program.
+//! Ours: ten data sets of 24 MB, each read from beginning to end by a few passes, two blocks at a time; then a result
+//! is written to a file in the same directory. One request in a hundred reads a library or configuration file of the
+//! program. On a disk with the files of all traces these lie behind the others, for the print says that free segments
+//! follow what viewperf reads.
 
 use super::scribe::{ATLAS, Scribe, group};
 use crate::trace::{Directory, File, Op, Trace};
+
+/// The group of its data sets on a disk of its own, and on one with the files of all traces.
+pub(super) const ALONE: u32 = 30;
+pub(super) const BEHIND: u32 = 58;
 
 const SETS: u32 = 10;
 const BLOCKS: u32 = 6144;
@@ -16,11 +21,11 @@ const PASSES: u32 = 2;
 const PIECE: u32 = 2;
 const LIBRARIES: u32 = 40;
 
-pub(super) fn make(seed: u64) -> Trace {
+pub(super) fn make(seed: u64, first: u32) -> Trace {
     let mut scribe = Scribe::new("viewperf", ATLAS, seed);
     scribe.files.directories.push(Directory { parent: None, place: 0.0 });
-    scribe.files.directories.push(Directory { parent: Some(0), place: group(30) });
-    scribe.files.directories.push(Directory { parent: Some(0), place: group(36) });
+    scribe.files.directories.push(Directory { parent: Some(0), place: group(first) });
+    scribe.files.directories.push(Directory { parent: Some(0), place: group(first + 6) });
     for _ in 0..SETS {
         scribe.files.files.push(File { directory: 1, blocks: BLOCKS, new: false });
     }
