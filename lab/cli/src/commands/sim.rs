@@ -5,10 +5,12 @@ use crate::responses::{Responses, table};
 use crate::strace::{self, UnderArg};
 use crate::{plain, size, text};
 use anyhow::Context;
+use clap::builder::RangedI64ValueParser;
 use ordo_papers::paper::run_all;
 use ordo_sim::trace::About;
-use ordo_sim::{Outcome as Played, Scheduler, Seeks, Setting, System, Trace, recorded, synth};
+use ordo_sim::{GROUP, Outcome as Played, Scheduler, Seeks, Setting, System, Trace, recorded, synth};
 use serde::Serialize;
+use std::ops::RangeInclusive;
 use std::path::Path;
 
 /// Plays traces on simulated file systems: the simulator of the paper on active journaling
@@ -26,7 +28,9 @@ use std::path::Path;
     disable_help_subcommand = true,
     args_conflicts_with_subcommands = true,
     after_help = "Examples:\n  ordo sim\n  ordo sim --system ext3,active --trace tpc-r --cache 384M\n  \
-    ordo sim --trace disk.trace --scheduler elevator --json\n  ordo sim list"
+    ordo sim --trace disk.trace --scheduler elevator --json\n  \
+    ordo sim --system ext3,active --trace gcc --commit 0.5 --journal 1024 --full 99\n  \
+    ordo sim --system dualfs,hfs,lfs --layout all --segment 2048\n  ordo sim list"
 )]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -50,6 +54,27 @@ pub(crate) struct Args {
     /// Which request comes next: fifo, elevator, deadline or anticipatory
     #[arg(long, default_value = "deadline", value_parser = scheduler)]
     scheduler: Scheduler,
+    /// Seconds between two commits, or write-backs
+    #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = commit)]
+    commit: f64,
+    /// The part of each group that files fill, in per cent; the rest is free
+    #[arg(long, value_name = "PERCENT", default_value = "90", value_parser = full)]
+    full: f64,
+    /// Blocks of ext3's journal: 16 to 102400
+    #[arg(long, value_name = "BLOCKS", default_value_t = 8192, value_parser = blocks(Setting::JOURNAL))]
+    journal: u32,
+    /// Blocks of an allocation group: 8192 to 32768
+    #[arg(long, value_name = "BLOCKS", default_value_t = GROUP, value_parser = blocks(Setting::GROUP))]
+    group: u32,
+    /// Blocks of a log's segment, 16 to 32768 [default: 1024 of lfs, 512 of dualfs and hfs]
+    #[arg(long, value_name = "BLOCKS", value_parser = blocks(Setting::SEGMENT))]
+    segment: Option<u32>,
+    /// The kernel reads ahead of who reads a file, as Linux 2.4 did; the paper leaves it off
+    #[arg(long)]
+    prefetch: bool,
+    /// Whose files lie on the disk: those of all traces that are made, or its own, as for one from a file
+    #[arg(long, value_enum, default_value = "all")]
+    layout: Files,
     #[command(flatten)]
     under: UnderArg,
     /// One JSON list
@@ -74,9 +99,38 @@ enum Command {
     },
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Files {
+    All,
+    Own,
+}
+
+fn blocks(of: RangeInclusive<u32>) -> RangedI64ValueParser<u32> {
+    clap::value_parser!(u32).range(i64::from(*of.start())..=i64::from(*of.end()))
+}
+
+/// Seconds, as milliseconds.
+fn commit(text: &str) -> Result<f64, String> {
+    let ms = text.parse::<f64>().map(|seconds| seconds * 1e3).ok().filter(|ms| Setting::TIMER_MS.contains(ms));
+    ms.ok_or_else(|| format!("{text:?} is no time for a timer; choose 0.001 to 3600 seconds"))
+}
+
+/// A percentage, as a part.
+fn full(text: &str) -> Result<f64, String> {
+    let percent = text.parse::<f64>().ok().filter(|percent| (1.0..=100.0).contains(percent));
+    percent.map(|percent| percent / 100.0).ok_or_else(|| format!("{text:?} is no part of a group; choose 1 to 100"))
+}
+
 fn scheduler(name: &str) -> Result<Scheduler, String> {
     let found = Scheduler::ALL.into_iter().find(|scheduler| scheduler.name() == name);
     found.ok_or_else(|| format!("{name:?} is none; choose {}", Scheduler::ALL.map(Scheduler::name).join(", ")))
+}
+
+impl Args {
+    fn setting(&self) -> Setting {
+        let Args { cache, scheduler, commit: timer_ms, full, journal, group, segment, prefetch, .. } = *self;
+        Setting { cache, scheduler, timer_ms, full, journal, group, segment, prefetch, ..Setting::default() }
+    }
 }
 
 /// Runs the command.
@@ -92,11 +146,15 @@ pub(crate) fn run(args: &Args) -> Outcome {
         [] => synth::NAMES.map(str::to_owned).to_vec(),
         names => names.to_vec(),
     };
-    let setting = Setting { cache: args.cache, scheduler: args.scheduler, ..Setting::default() };
+    let setting = args.setting();
     let mut played = Vec::new();
     for name in &names {
         // One trace at a time: what all are like together would take more memory.
-        let mut trace = trace(name, args.seed, &args.under)?;
+        let mut trace = match args.layout {
+            Files::All => synth::among_all(name, args.seed),
+            Files::Own => None,
+        }
+        .map_or_else(|| trace(name, args.seed, &args.under), Ok)?;
         trace.requests.truncate(args.requests.unwrap_or(usize::MAX));
         played.extend(run_all(&systems, &|_, _| (), |system| ordo_sim::run(*system, &trace, &setting))?);
     }

@@ -49,3 +49,39 @@ fn what_a_mount_recorded_is_played_and_the_recorded_traces_are_listed() {
     let said = fails(3, ordo(["sim", "--trace", &path]));
     assert!(said.contains("line 2") && said.contains("work.trace"), "{said}");
 }
+
+#[test]
+fn each_number_of_the_paper_can_be_another_and_a_bad_one_is_refused() {
+    let played = |more: &[&str]| {
+        let words = ["sim", "--system", "ext3,lfs", "--trace", "gcc", "--requests", "2000", "--json"];
+        ok(ordo(words.iter().chain(more)))
+    };
+    let usual = played(&[]);
+    let same = ["--commit", "5", "--full", "90", "--journal", "8192", "--group", "32768", "--layout", "all"];
+    assert_eq!(usual, played(&same));
+    let others = [
+        ["--commit", "0.5"],
+        ["--full", "50"],
+        ["--journal", "102400"],
+        ["--group", "8192"],
+        ["--segment", "16"],
+        ["--layout", "own"],
+    ];
+    for other in others {
+        assert_ne!(usual, played(&other), "{other:?}");
+    }
+    assert_ne!(usual, played(&["--prefetch"]));
+    let bad = [
+        ("--commit", "0", "0.001 to 3600"),
+        ("--commit", "soon", "0.001 to 3600"),
+        ("--full", "101", "1 to 100"),
+        ("--journal", "15", "16..=102400"),
+        ("--group", "32769", "8192..=32768"),
+        ("--segment", "1", "16..=32768"),
+        ("--layout", "none", "own"),
+    ];
+    for (option, value, choose) in bad {
+        let said = fails(2, ordo(["sim", option, value]));
+        assert!(said.contains(choose) && said.contains(value), "{said}");
+    }
+}
