@@ -112,8 +112,9 @@ impl Results {
     }
 }
 
-fn made(name: &str, seed: u64) -> Result<Trace> {
-    synth::named(name, seed).ok_or_else(|| LabError::Program(format!("no trace called {name:?}")))
+/// A trace, on a disk laid out from all of them (section IV-A).
+pub(super) fn made(name: &str, seed: u64) -> Result<Trace> {
+    synth::among_all(name, seed).ok_or_else(|| LabError::Program(format!("no trace called {name:?}")))
 }
 
 /// Runs them all.

@@ -33,11 +33,13 @@ fn row(labels: &[&str], ours: Vec<Option<f64>>, theirs: Vec<Option<f64>>) -> Tab
 }
 
 /// Our value of a parameter of Table I that is a number of the setting.
-fn ours_of(parameter: &str) -> Option<f64> {
+fn ours_of(system: &str, parameter: &str) -> Option<f64> {
     let usual = Setting::default();
     match parameter {
+        // The active one's is free space.
+        "journal_size_blocks" if system == "ext3" => Some(f64::from(usual.journal)),
         "commit_timer_s" | "writeback_timer_s" => Some(usual.timer_ms / 1e3),
-        "block_group_blocks" | "allocation_group_blocks" | "group_blocks" => Some(f64::from(ordo_sim::GROUP)),
+        "block_group_blocks" | "allocation_group_blocks" | "group_blocks" => Some(f64::from(usual.group)),
         _ => None,
     }
 }
@@ -78,7 +80,8 @@ fn point(results: &Results) -> Vec<TableRow> {
 pub(super) fn tables(results: &Results) -> Vec<Table> {
     let table =
         |id: &str, title: &str, columns, rows| Table { id: id.to_owned(), title: title.to_owned(), columns, rows };
-    let config = lines(TABLE1).map(|fields| row(&fields[..2], vec![ours_of(fields[1])], numbers(&fields[2..3])));
+    let config =
+        lines(TABLE1).map(|fields| row(&fields[..2], vec![ours_of(fields[0], fields[1])], numbers(&fields[2..3])));
     let counts = columns(&[("ext3", "movements"), ("aj", "movements")]);
     vec![
         table("table1", "Configuration", columns(&[("value", "")]), config.collect()),

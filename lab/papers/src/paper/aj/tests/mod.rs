@@ -2,7 +2,7 @@
 
 use super::experiments::Results;
 use super::thresholds::{self, Thresholds};
-use super::{claims, crashes, figures, tables};
+use super::{claims, crashes, experiments, figures, tables};
 use crate::paper::claims::claims_of;
 use crate::paper::features::{Answer, Asked, Features, Recovery, System};
 use ordo_report::results::Document;
@@ -37,6 +37,28 @@ fn every_row_has_a_number_or_none_for_each_column() {
     let second = &tables[1];
     assert_eq!((second.rows.len(), second.rows[1].theirs[0]), (14, Some(7769.0)));
     assert_eq!(figures::figures(&Results::default()).len(), 6);
+}
+
+#[test]
+fn what_is_set_is_what_table_one_prints() {
+    let table = tables::tables(&Results::default()).swap_remove(0);
+    let both = table.rows.iter().filter_map(|row| row.ours[0].zip(row.theirs[0])).collect::<Vec<_>>();
+    assert!(both.iter().all(|(ours, theirs)| ours == theirs), "{both:?}");
+    assert!(both.contains(&(8192.0, 8192.0)) && both.len() == 12, "{both:?}");
+    let usual = ordo_sim::Setting::default();
+    assert!(!usual.prefetch && usual.segment.is_none(), "off, and each system's own");
+}
+
+#[test]
+fn a_trace_is_played_on_a_disk_with_the_files_of_all() {
+    let files = |name| match experiments::made(name, 1).unwrap().contents {
+        ordo_sim::Contents::Files(files) => files.files.len(),
+        ordo_sim::Contents::Device(_) => 0,
+    };
+    let of_all = files("multi2");
+    assert!(of_all > 30_000, "{of_all} files of cscope, gcc and viewperf");
+    assert_eq!(["cscope", "gcc", "viewperf", "multi1"].map(files), [of_all; 4]);
+    assert!(files("tpc-r") > of_all, "its drive has room for the others, too");
 }
 
 #[test]
