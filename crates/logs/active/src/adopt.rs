@@ -54,8 +54,9 @@ impl std::ops::AddAssign for Adopted {
 
 impl Active {
     /// Takes the checksums of these fragments, as far as none is known; of spans none of which is in `apart`, by their
-    /// first fragments, together (logs-active-11). Those of the journal's own file are passed over; the caller says that nothing else there is written past this disk. Durable after
-    /// [`Active::settled`]. Calls go on meanwhile: a write waits while its fragments are read (logs-active-6).
+    /// first fragments, together (logs-active-11). Those of the journal's own file are passed over; the caller says
+    /// that nothing else there is written past this disk. Durable after [`Active::settled`]. Calls go on meanwhile: a
+    /// write waits while its fragments are read (logs-active-6).
     ///
     /// # Errors
     /// The disk fails; or nothing may be written.

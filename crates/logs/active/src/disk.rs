@@ -472,8 +472,8 @@ impl Layer {
         better.map(|(_, source)| source).or(copy.filter(|_| away))
     }
 
-    /// How far this place is from the head: in time where the disk knows it, else in bytes. A disk knows it of every place
-    /// or of none.
+    /// How far this place is from the head: in time where the disk knows it, else in bytes. A disk knows it of every
+    /// place or of none.
     fn distance(&self, at: DiskOff) -> u64 {
         self.disk.positioning(at, false).unwrap_or_else(|| at.0.abs_diff(self.head.get()))
     }

@@ -1,10 +1,11 @@
 //! The active disk: what it has in memory, how it is opened, and how the map becomes durable.
 
-use crate::area::{Area, NoPlace};
+use crate::area::Area;
 use crate::carried::Carried;
 use crate::entry::{CopyNo, Entry, Frag, Item, SPAN, SPAN_ITEM};
 use crate::groups::{Base, Groups};
 use crate::map::Map;
+use crate::options::{Kept, OpenError, Options};
 use crate::page::{self, Down, Items, PAGE};
 use crate::replicas::Replicas;
 use crate::root::Root;
@@ -13,7 +14,7 @@ use ordo_disk::{
     Block, ByteRange, Cause, Disk, DiskError, DiskOff, DiskOp, Homeward, KeepsCopies, Kind, ReadPart, Stored, Tag,
     WritePart,
 };
-use ordo_learning::{Learning, Learns, Rule, Terms};
+use ordo_learning::{Learning, Rule, Terms};
 use ordo_rt::sync::{Mutex, Notify};
 use ordo_rt::{Rt, Time, together};
 use std::cell::{Cell, RefCell};
@@ -21,44 +22,6 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::pin::Pin;
 use std::rc::{Rc, Weak};
-
-/// The number of the journal by which the superblock keeps the volume, as found there (logs-active-7).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Kept {
-    /// The number. `None` if another program, or another scheme, has kept the volume since: the map is void.
-    pub by: Option<u64>,
-    /// The volume was not unmounted: what the journal has must be found.
-    pub dirty: bool,
-}
-
-/// Options of an active disk.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Options {
-    /// Commits go where the head is, and reads to the nearest copy. `None`: if the disk says where its head is, or that
-    /// it has one.
-    pub near_head: Option<bool>,
-    /// What is completed may be lost by a power cut. `None`: as the disk says.
-    pub volatile_cache: Option<bool>,
-    /// Nothing is written: what is wrong is right in the answers only.
-    pub read_only: bool,
-    /// What is often read after the head was far away gets a replica there. `None`: if commits go where the head is.
-    /// Not without that, and not if nothing is written.
-    pub learning: Option<Learns>,
-}
-
-/// Why a disk cannot be opened as an active one.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum OpenError {
-    /// The file of the active journal is too small.
-    #[error(transparent)]
-    NoPlace(#[from] NoPlace),
-    /// The volume was not unmounted, and what only group journals have cannot be found: the map is damaged.
-    #[error("its map of copies is damaged, and some of what was written last is known only from that")]
-    MapLost,
-    /// The disk fails.
-    #[error(transparent)]
-    Disk(#[from] DiskError),
-}
 
 /// The state of an active disk.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -101,8 +64,8 @@ pub(crate) fn span_key(frag: Frag) -> Frag {
     frag / SPAN_ITEM * SPAN_ITEM
 }
 
-/// The paper's terms, in bytes. A preference must be seen three times: twice happens by chance. Of random reads of 3,000
-/// runs from 30 docks every twentieth repeats one of the last 4,096 pairs, and hardly one does it twice.
+/// The paper's terms, in bytes. A preference must be seen three times: twice happens by chance. Of random reads of
+/// 3,000 runs from 30 docks every twentieth repeats one of the last 4,096 pairs, and hardly one does it twice.
 fn terms(rule: Rule, near: u64, longest: u64) -> Terms {
     let dock = Terms::DOCK_BLOCKS * 4096;
     Terms { rule, near, window: Terms::WINDOW, dock, longest, times: 3, pairs: 4096, wishes: 256 }

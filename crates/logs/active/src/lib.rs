@@ -38,8 +38,8 @@
 //!     ones of a home. One place is lent at a time, and a quarter of them has no owner: the journal never waits for
 //!     one. When a piece moves to a place, the replicas there are none any more. They are known in memory only, and
 //!     used if they have the right checksums, as copies are (A5): the disk may have anything in their place.
-//! A11. A span has one checksum, so a read of a part of it reads all of it. Spans are made of what is read together: of a
-//!     block of one file. On a disk with a head, spans over small files that lie side by side made an adopted volume
+//! A11. A span has one checksum, so a read of a part of it reads all of it. Spans are made of what is read together: of
+//!     a block of one file. On a disk with a head, spans over small files that lie side by side made an adopted volume
 //!     three times as slow: the reader of each file went back to the beginning of the span.
 #![forbid(unsafe_code)]
 
@@ -56,6 +56,7 @@ mod heal;
 mod journal;
 mod layer;
 mod map;
+mod options;
 mod page;
 mod past;
 mod replicas;
@@ -67,7 +68,8 @@ mod verified;
 pub use adopt::{Adopted, Apart};
 pub use area::{NoPlace, least};
 pub use heal::Scrubbed;
-pub use layer::{Active, Copies, Kept, OpenError, Options, State, Watch};
+pub use layer::{Active, Copies, State, Watch};
+pub use options::{Kept, OpenError, Options};
 pub use past::{Moment, Past};
 pub use verified::{NowhereRight, Verified};
 

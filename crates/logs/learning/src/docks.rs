@@ -2,7 +2,8 @@
 //! than the dock's length is a dock, where it ends; what shorter groups in the same window read prefers to lie near the
 //! dock before them. One block may prefer several docks.
 
-use crate::{Preferences, Read, Wish};
+use crate::preferences::Preferences;
+use crate::run::{Read, Wish};
 
 #[derive(Debug)]
 pub(crate) struct Docks {

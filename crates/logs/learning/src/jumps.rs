@@ -1,8 +1,9 @@
-//! Our rule. A *jump* is a read far from where the read before it has left the head: its dock. What follows it without a
-//! gap is one run, which prefers to lie at the dock. Docks are where the head was, and not homes: a run that is served
-//! near its dock leaves the head there, so that a row of runs gathers around one dock.
+//! Our rule. A *jump* is a read far from where the read before it has left the head: its dock. What follows it without
+//! a gap is one run, which prefers to lie at the dock. Docks are where the head was, and not homes: a run that is
+//! served near its dock leaves the head there, so that a row of runs gathers around one dock.
 
-use crate::{Preferences, Read, Wish};
+use crate::preferences::Preferences;
+use crate::run::{Read, Wish};
 
 #[derive(Debug)]
 pub(crate) struct Jumps {

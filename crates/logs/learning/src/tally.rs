@@ -16,7 +16,8 @@ impl Tally {
         Tally { most, pairs: FxHashMap::default(), now: 0 }
     }
 
-    /// How often this pair was seen, now included. After so many others that the table could not hold it is counted anew.
+    /// How often this pair was seen, now included. After so many others that the table could not hold it, it is
+    /// counted anew.
     pub(crate) fn count(&mut self, pair: (u64, u64)) -> u32 {
         self.now += 1;
         let (now, most) = (self.now, self.most as u64);

@@ -204,8 +204,8 @@ fn what_was_adopted_does_not_come_back_over_what_was_written_since() {
     }
 }
 
-/// Small files that lie in one block are adopted one by one: who reads one reads no others, and a rotten one is the only
-/// one that cannot be read.
+/// Small files that lie in one block are adopted one by one: who reads one reads no others, and a rotten one is the
+/// only one that cannot be read.
 #[test]
 fn of_small_files_beside_each_other_each_is_verified_by_itself() {
     const SMALL: usize = 3000;

@@ -8,8 +8,9 @@
 //!     whose starvation is part of what the papers measure.
 //! S3. The same requests at the same moments are picked in the same order: ties go to the older request.
 //! S4. A disk may have copies of what is read ([`crate::Disk::reach`]). If the request that is next is a read, and
-//!     another read has a copy that is nearer to the head, that one goes aside: from the copy, and the scheduler goes on
-//!     where it was. Not more than 16 go aside in a row (S2). Which place is read the disk decides when it is asked to.
+//!     another read has a copy that is nearer to the head, that one goes aside: from the copy, and the scheduler goes
+//!     on where it was. Not more than 16 go aside in a row (S2). Which place is read the disk decides when it is asked
+//!     to.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

@@ -2,7 +2,7 @@
 
 use super::{Bed, FILE, FRAG, ID, bytes, transaction};
 use crate::Active;
-use crate::layer::{Kept, Options};
+use crate::options::{Kept, Options};
 use ordo_blockjournal::Journal;
 use ordo_disk::{
     Block, Disk, DiskError, DiskFuture, DiskInfo, DiskOff, KeepsCopies, Kind, RamDisk, ReadPart, Tag, WritePart,

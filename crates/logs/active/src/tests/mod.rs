@@ -1,6 +1,7 @@
 //! The active disk with a journal above it.
 
-use crate::layer::{Active, Kept, Options, State};
+use crate::layer::{Active, State};
+use crate::options::{Kept, Options};
 use ordo_blockjournal::{Journal, Place, Seq, Transaction};
 use ordo_disk::{
     Block, ByteRange, Cause, Disk, DiskError, DiskFuture, DiskInfo, DiskOff, DiskOp, Homeward, KeepsCopies, Kind,

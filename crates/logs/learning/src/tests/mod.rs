@@ -1,3 +1,5 @@
+//! Both rules of learning, on reads that are few enough to follow by hand.
+
 use super::*;
 
 const NEAR: u64 = 1000;
