@@ -14,7 +14,7 @@ use super::ext3::{Ext3, body};
 use super::seam::{Batch, Done, Layout, write_all};
 use crate::sched::{Copies, Tag, Taken};
 use crate::setting::{Mode, Setting};
-use crate::volume::{NONE, Volume};
+use crate::volume::{GROUP, NONE, Volume};
 use ordo_learning::{Learning, Read, Rule, Terms};
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
@@ -315,7 +315,6 @@ impl Layout for Active {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::GROUP;
     use crate::trace::{Catalogue, Contents, Directory, File, Trace};
 
     fn small() -> Volume {
