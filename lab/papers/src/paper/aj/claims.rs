@@ -1,4 +1,4 @@
-//! Judges every claim of the paper by what the simulator gave. Some are queries of the results; what needs more is
+//! Judges every claim of the paper by what the simulator and the engine gave. Some are queries of the results; what needs more is
 //! computed here.
 //!
 //! C1. A number over sizes of memory is compared with the geometric mean over ours.
@@ -7,6 +7,7 @@
 //! C4. A bin of Table II is judged by the ratio of the two systems: a trace of another length has other counts.
 //! C5. "Nearly every" bin is all but one in seven.
 
+use super::engine::Engine;
 use super::experiments::{POINT_MB, Results, SHORT, TABLE2_MB, TIMERS_MS, Variant};
 use super::tables::{bins, printed_bins};
 use super::thresholds::Thresholds;
@@ -20,14 +21,15 @@ const EXT3: System = System::Ext3(Mode::Ordered);
 const SEQUENTIAL: [&str; 3] = ["cscope", "gcc", "viewperf"];
 
 /// Every claim, in the order of the file. Those about crashes are judged later, by [`super::judge`].
-pub(super) fn verdicts(results: &Results, thresholds: &Thresholds) -> Vec<Verdict> {
-    claims_of("aj").iter().map(|claim| Bench { results, thresholds, claim }.verdict()).collect()
+pub(super) fn verdicts(results: &Results, thresholds: &Thresholds, engine: &Engine) -> Vec<Verdict> {
+    claims_of("aj").iter().map(|claim| Bench { results, thresholds, engine, claim }.verdict()).collect()
 }
 
 /// A claim, and the data to judge it by.
 struct Bench<'a> {
     results: &'a Results,
     thresholds: &'a Thresholds,
+    engine: &'a Engine,
     claim: &'a Claim,
 }
 
@@ -94,6 +96,10 @@ impl Bench<'_> {
             // An order of traces, where a query orders systems.
             "s4.multi_less" | "s4.gain_random_over_seq" => order(claim, |trace| self.gain(trace)),
             "s5.partition_position" => self.partition(),
+            "s2.latest_wins" | "s3.self_heal" | "s3.passive_no_heal" | "s3.recovery_vmap" | "s3.upgradable" => {
+                self.by_the_engine()
+            }
+            "s3.versions" => Some(self.versions()),
             id => self.table2(id.strip_prefix("t2.")?),
         }
     }
@@ -247,6 +253,49 @@ impl Bench<'_> {
             format!("hfs writes at {} of the disk, dualfs at {}", short(hfs), short(dualfs)),
             "a trace that only reads makes them write metadata alone",
         )
+    }
+}
+
+impl Bench<'_> {
+    /// Yes or no, as a volume of ours has shown.
+    fn by_the_engine(&self) -> Option<Judged> {
+        let &Engine { damaged, healed, unnoticed, switched, newest_wins, home_at_recovery, .. } = self.engine;
+        let (holds, ours, why) = match self.id() {
+            "s2.latest_wins" => (
+                newest_wins,
+                if newest_wins { "the newest is there" } else { "an older one is there" }.to_owned(),
+                "block-journal, a file written over and synced, again and again, then a power cut",
+            ),
+            "s3.self_heal" => (
+                healed == damaged,
+                format!("{healed} of {damaged} damaged fragments are read right, and right at home then"),
+                "active, one home after the other is damaged",
+            ),
+            "s3.passive_no_heal" => (
+                unnoticed == damaged,
+                format!("{unnoticed} of {damaged} damaged fragments are read as they are, without an error"),
+                "block-journal, one home after the other is damaged",
+            ),
+            "s3.recovery_vmap" => (
+                !home_at_recovery,
+                if home_at_recovery { "contents are written home" } else { "contents stay in their copies" }.to_owned(),
+                "active; ours also writes home what only the copies have, so that any system may use the volume",
+            ),
+            "s3.upgradable" => (
+                switched,
+                if switched { "the contents stay, both ways" } else { "something is lost" }.to_owned(),
+                "block-journal, then active, then block-journal",
+            ),
+            _ => return None,
+        };
+        self.yes_or_no(holds, ours, why)
+    }
+
+    /// A number, with how often there could be a version.
+    fn versions(&self) -> Judged {
+        let mut judged = self.number("older versions", self.engine.versions as f64);
+        judged.why = format!("{}; ours keeps all that its room holds, up to 16 of a fragment", judged.why);
+        judged
     }
 }
 

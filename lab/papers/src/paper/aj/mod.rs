@@ -5,6 +5,7 @@
 
 mod claims;
 mod crashes;
+mod engine;
 mod experiments;
 mod figures;
 mod tables;
@@ -41,7 +42,7 @@ pub(super) fn run(progress: &(dyn Fn(usize, usize) + Sync)) -> Result<Document> 
         ],
         tables: tables::tables(&results),
         figures: figures::figures(&results),
-        claims: claims::verdicts(&results, &thresholds),
+        claims: claims::verdicts(&results, &thresholds, &engine::ask()?),
         ..Document::default()
     })
 }

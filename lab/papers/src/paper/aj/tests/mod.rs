@@ -1,5 +1,6 @@
 // What of the paper needs no long run: tables as printed, claims without data, and thresholds.
 
+use super::engine::{self, Engine};
 use super::experiments::Results;
 use super::thresholds::{self, Thresholds};
 use super::{claims, crashes, experiments, figures, tables};
@@ -9,12 +10,16 @@ use ordo_report::results::Document;
 
 #[test]
 fn without_a_run_no_claim_about_one_is_judged() {
-    let verdicts = claims::verdicts(&Results::default(), &Thresholds::default());
+    let verdicts = claims::verdicts(&Results::default(), &Thresholds::default(), &Engine::default());
     assert_eq!(verdicts.len(), 80);
     let tested: Vec<_> = verdicts.iter().filter(|verdict| verdict.tested).map(|verdict| &*verdict.id).collect();
-    // These rest on the thresholds alone.
-    let thresholds = ["aj.s3.zero_distance", "aj.s3.window_gap", "aj.s3.dock", "aj.s4.zero_overhead_replicas"];
-    assert_eq!(tested, thresholds);
+    // These rest on the thresholds alone, and on the engine alone.
+    let thresholds = ["s3.zero_distance", "s3.window_gap", "s3.dock", "s4.zero_overhead_replicas"];
+    let engine = ["s2.latest_wins", "s3.versions", "s3.self_heal", "s3.passive_no_heal", "s3.recovery_vmap"];
+    let mut alone = [&thresholds[..], &engine, &["s3.upgradable"]].concat();
+    let mut tested: Vec<_> = tested.iter().filter_map(|id| id.strip_prefix("aj.")).collect();
+    (alone.sort_unstable(), tested.sort_unstable());
+    assert_eq!(tested, alone);
     assert!(verdicts.iter().all(|verdict| verdict.tested || !verdict.why.is_empty()));
 }
 
@@ -22,6 +27,23 @@ fn without_a_run_no_claim_about_one_is_judged() {
 fn the_thresholds_of_the_learning_are_found_from_outside() {
     let found = thresholds::find().unwrap();
     let right = Thresholds { dock_blocks: 15, distance_blocks: 32_768, gap_ms: 100, copy_cost: 0.0 };
+    assert_eq!(found, right);
+}
+
+#[test]
+fn the_engine_heals_what_a_passive_journal_does_not_notice_and_goes_both_ways() {
+    let found = engine::ask().unwrap();
+    let (damaged, versions) = (17, found.versions);
+    assert!(versions >= 2, "{found:?}");
+    let right = Engine {
+        damaged,
+        healed: damaged,
+        unnoticed: damaged,
+        versions,
+        switched: true,
+        newest_wins: true,
+        home_at_recovery: true,
+    };
     assert_eq!(found, right);
 }
 
@@ -75,7 +97,7 @@ fn claims_about_crashes_are_judged_by_what_power_cuts_show() {
     let judge = |writeback| {
         let systems = crashes::set_ups().into_iter().map(|s| system(s.name, s.name != "ext3-writeback" || writeback));
         let features = Features { asked: asked.clone(), systems: systems.collect(), ..Features::default() };
-        let claims = claims::verdicts(&Results::default(), &Thresholds::default());
+        let claims = claims::verdicts(&Results::default(), &Thresholds::default(), &Engine::default());
         let mut document = Document { claims, ..Document::default() };
         crashes::judge(&mut document, features);
         let of = |id: &str| document.claims.iter().find(|claim| claim.id == id).cloned().unwrap();
