@@ -9,8 +9,9 @@
 //! S3. The same requests at the same moments are picked in the same order: ties go to the older request.
 //! S4. A disk may have copies of what is read ([`crate::Disk::reach`]). If the request that is next is a read, and
 //!     another read has a copy that is nearer to the head, that one goes aside: from the copy, and the scheduler goes
-//!     on where it was. Not more than 16 go aside in a row (S2). Which place is read the disk decides when it is asked
-//!     to.
+//!     on where it was, as if it had not been asked: a turn that it lost with each would pass the request that is
+//!     overdue again and again. Not more than 16 go aside in a row (S2). Which place is read the disk decides when it
+//!     is asked to.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -128,7 +129,7 @@ pub(super) struct Waiting {
 }
 
 /// Deadline's state.
-#[derive(Default)]
+#[derive(Clone, Copy, Default)]
 struct Batch {
     reads: bool,
     left: u32,
@@ -188,6 +189,7 @@ impl Waiting {
         if self.by_start.is_empty() {
             return Pick::Nothing;
         }
+        let before = (self.up, self.batch);
         let found = match self.scheduler {
             Scheduler::CLook => self.above().or(self.by_start.first().copied()),
             Scheduler::Scan => self.scan(),
@@ -202,7 +204,10 @@ impl Waiting {
         };
         let Some((start, id)) = found else { return Pick::Nothing };
         match self.nearer_than(id, head) {
-            Some((start, id)) => Pick::Aside(start, id),
+            Some((start, id)) => {
+                (self.up, self.batch) = before;
+                Pick::Aside(start, id)
+            }
             None => Pick::Go(start, id),
         }
     }
@@ -466,6 +471,23 @@ mod tests {
         }
         add(&mut waiting, 1000, 99);
         assert_eq!(waiting.pick(Time::ZERO, head), Pick::Go(50, 0));
+    }
+
+    /// An overdue read is next whatever its address, and goes on being next while others go aside.
+    #[test]
+    fn what_goes_aside_takes_no_turn_of_deadline() {
+        let reach = |start: u64, _: u64| Some(Reach { away: u64::from(start < 1000), is_copy: start >= 1000 });
+        let head = Head { reach: &reach, ..UNKNOWN };
+        let mut waiting = waiting(Scheduler::Deadline, &[(50, true)]);
+        waiting.moved_to(500);
+        let near = [(600, 1), (700, 2), (800, 3)];
+        for (start, id) in near.into_iter().chain([(1000, 4)]) {
+            waiting.add(Entry { start, len: 1, id, is_read: true, issued: at(590) });
+        }
+        assert_eq!(waiting.pick(at(600), head), Pick::Aside(1000, 4));
+        waiting.remove(1000, 4);
+        waiting.went_aside();
+        assert_eq!(waiting.pick(at(600), head), Pick::Go(50, 0));
     }
 
     #[test]
