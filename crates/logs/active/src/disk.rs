@@ -197,8 +197,8 @@ impl Active {
         }
     }
 
-    /// Reads whole fragments where a group journal has them, in copies or in a replica. If they are wrong there, the
-    /// home, and what else there is, is asked.
+    /// Reads whole fragments where a group journal has them, in copies or in a replica. If they are wrong there, or not
+    /// known any more (logs-active-5), the home, and what else there is, is asked.
     fn read_copy(
         &self,
         at: DiskOff,
@@ -209,7 +209,7 @@ impl Active {
         let lens: Vec<(usize, _)> = parts.iter().map(|part| (part.block.len(), part.tag)).collect();
         let read = active.0.disk.read(source.at, parts);
         DiskFuture::later(async move {
-            let read = read.await.ok().filter(|parts| active.0.wrong(at, parts).is_none());
+            let read = read.await.ok().filter(|parts| active.0.is_right(at, parts));
             active.0.was_read(source, read.is_some());
             if let Some(parts) = read {
                 return Ok(parts);
@@ -378,6 +378,11 @@ impl Layer {
             }
         }
         wrong
+    }
+
+    /// The map knows all that is in the parts, and has the same.
+    pub(crate) fn is_right(&self, at: DiskOff, parts: &[ReadPart]) -> bool {
+        self.knows(self.frags(at, read_len(parts))) && self.wrong(at, parts).is_none()
     }
 
     /// The checksum of a span in these parts; `None` if they have only a part of it.

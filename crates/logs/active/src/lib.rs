@@ -22,7 +22,8 @@
 //!     first bytes, and is durable when they are. The end of the line stays a piece away from its tail: if one piece
 //!     had both, a move of it would leave bytes behind that still count.
 //! A5. A copy is used only if its checksum is that of the entry. So an entry does no harm if the copy to which it
-//!     points was overwritten meanwhile.
+//!     points was overwritten meanwhile. The entry is the one that there is when the copy was read: if it went while
+//!     the read was on its way, nobody kept the place for it, and the home is read.
 //! A6. A home is healed only while nothing is being written there, and what is to be written there meanwhile waits.
 //! A7. The map counts on the volume for which it was made, as long as no other program has written to that: its root
 //!     has the number that the superblock has ([`Kept`]).

@@ -40,7 +40,7 @@ impl Layer {
     }
 
     /// The map has a checksum of each of these fragments.
-    fn knows(&self, frags: Range<Frag>) -> bool {
+    pub(crate) fn knows(&self, frags: Range<Frag>) -> bool {
         let map = self.map.borrow();
         frags.into_iter().all(|frag| map.get(frag).is_some() || map.spans(frag..frag + 1).next().is_some())
     }
@@ -140,7 +140,7 @@ impl Active {
         let written = layer.disk.write(there, images, false).await;
         layer.groups.borrow_mut().give_back(&layer.area, place);
         // What it was made of may have changed meanwhile.
-        if written.is_ok() && layer.knows(frags.clone()) && layer.wrong(at, &parts).is_none() {
+        if written.is_ok() && layer.is_right(at, &parts) {
             layer.replicas.borrow_mut().add(frags, block);
         }
         Some(())

@@ -23,6 +23,8 @@ struct ArmState {
     /// The next write of the journal's kind that is not forced stays in flight; one does.
     keep: Cell<bool>,
     kept: Cell<Option<u64>>,
+    /// The next read stays on its way; one does.
+    keep_read: Cell<bool>,
     go: Notify,
 }
 
@@ -34,7 +36,14 @@ impl Disk for Arm {
     fn read(&self, at: DiskOff, parts: Vec<ReadPart>) -> DiskFuture<Result<Vec<ReadPart>, DiskError>> {
         self.state.head.set(at.0 + ordo_disk::read_len(&parts));
         self.state.reads.borrow_mut().push(at.0);
-        self.ram.read(at, parts)
+        if !self.state.keep_read.replace(false) {
+            return self.ram.read(at, parts);
+        }
+        let arm = self.clone();
+        DiskFuture::later(async move {
+            arm.state.go.notified().await;
+            arm.ram.read(at, parts).await
+        })
     }
 
     fn write(&self, at: DiskOff, parts: Vec<WritePart>, fua: bool) -> DiskFuture<Result<(), DiskError>> {
@@ -232,6 +241,29 @@ fn a_fragment_that_changes_while_its_replica_is_written_has_none() {
     desk.bed.rt.run_until_idle();
     assert_eq!(desk.state().replicas, 0);
     assert_eq!(desk.jump(FAR, 2), [bytes(1), bytes(3)].concat());
+}
+
+/// What is known of a fragment may go while its bytes come from a copy or a replica: it made room in the map, or a file
+/// before it was overwritten. Nobody keeps that place for it any more.
+#[test]
+fn bytes_of_a_place_that_nobody_keeps_any_more_are_not_returned() {
+    for is_replica in [false, true] {
+        let (desk, replica) = Desk::with_replica();
+        let copy = desk.bed.places(&desk.open.active, FAR * FRAG)[1];
+        let (active, at) = (desk.open.active.clone(), if is_replica { replica } else { copy });
+        desk.head_at(at);
+        desk.arm.state.keep_read.set(true);
+        let part = ReadPart { block: Block::unspecified(FRAG as usize), tag: Tag::of(Kind::Data) };
+        let (done, read) = ordo_rt::sync::oneshot();
+        desk.bed.rt.spawn(async move { done.send(active.read(DiskOff(FAR * FRAG), vec![part]).await) });
+        desk.bed.rt.run_until_idle();
+        assert_eq!(desk.last_read(), at);
+        desk.open.active.0.forget(FAR..FAR + 1);
+        desk.arm.ram.poke(at, &bytes(99));
+        desk.arm.state.go.notify_all();
+        let parts = desk.bed.rt.block_on(read).unwrap().unwrap();
+        assert_eq!(*parts[0].block, bytes(1), "{is_replica}");
+    }
 }
 
 #[test]
