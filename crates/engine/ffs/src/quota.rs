@@ -3,7 +3,7 @@
 use crate::Ffs;
 use ordo_ondisk::{BlockPath, Cgx, Dinode, Format, Ino, Root};
 use ordo_ufs::{Hold, Inode};
-use ordo_vfs::{Caller, Result};
+use ordo_vfs::{Caller, Error, Result};
 
 impl Ffs {
     /// Reserves what a write to block `lbn` of a file takes, which will have `size` bytes (ufs-quota-2).
@@ -45,6 +45,15 @@ impl Ffs {
 
     /// Shows every inode in use.
     pub(crate) async fn each_dinode(&self, show: &mut dyn FnMut(Ino, &Dinode)) -> Result<()> {
+        self.each_dinode_or(&mut Err, show).await
+    }
+
+    /// The same. Of a block of inodes that cannot be read, `unread` says whether to go on.
+    pub(crate) async fn each_dinode_or(
+        &self,
+        unread: &mut dyn FnMut(Error) -> Result<()>,
+        show: &mut dyn FnMut(Ino, &Dinode),
+    ) -> Result<()> {
         for c in (0..self.g.ncg).map(Cgx) {
             let ready = match self.g.format {
                 Format::Ufs1 => self.g.ipg,
@@ -56,7 +65,13 @@ impl Ffs {
             };
             for first in (0..ready).step_by(self.g.inopb.max(1) as usize) {
                 let start = Ino(c.0 * self.g.ipg + first);
-                let block = self.inode_block(start).await?;
+                let block = match self.inode_block(start).await {
+                    Ok(block) => block,
+                    Err(error) => {
+                        unread(error)?;
+                        continue;
+                    }
+                };
                 let bytes = block.bytes();
                 for i in first..(first + self.g.inopb).min(ready) {
                     let ino = Ino(c.0 * self.g.ipg + i);

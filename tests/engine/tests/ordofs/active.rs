@@ -1,6 +1,6 @@
 //! Volumes with an active journal, over several mounts.
 
-use ordo_ondisk::Ino;
+use ordo_ondisk::{Cgx, Ino};
 use ordofs::disk::{Disk, RamDisk};
 use ordofs::path::{Held, resolve};
 use ordofs::rt::Rt;
@@ -243,6 +243,24 @@ fn of_small_files_beside_each_other_each_is_verified_by_itself() {
         }
     });
     bed.cut(mounted);
+}
+
+/// What cannot be read any more does not keep the rest from being known, and is told.
+#[test]
+fn a_volume_with_rotten_inodes_is_adopted_all_the_same() {
+    let bed = Bed::new();
+    let mounted = bed.mount("active", "ordered");
+    bed.write(&mounted, 1, false);
+    bed.unmount(mounted);
+    let adopt = || scrub_and_adopt(&bed.rt, locate_on(&bed.rt, bed.disk()).unwrap(), &Notices::default());
+    adopt().unwrap();
+    bed.rt.drop_tasks();
+    let found = locate_on(&bed.rt, bed.disk()).unwrap();
+    let g = found.found.ufs().unwrap().superblock.geometry();
+    // Inodes of the second group: nothing needs them, and no copy has them.
+    bed.ram.poke(g.byte(g.cgimin(Cgx(1))).0 + 5, &[0x55]);
+    let (scrubbed, _) = adopt().unwrap();
+    assert!(scrubbed.rotten > 0);
 }
 
 #[test]
