@@ -1,25 +1,30 @@
 //! `ordo versions`, and older versions for `cat` and `cp`
 
 use crate::image::{self, Start};
+use crate::listing::{json_text, kind_name};
 use crate::out::{Out, Outcome, Status};
 use crate::place::Inside;
 use crate::text;
 use anyhow::{Context, bail};
-use ordofs::Versions;
 use ordofs::disk::{DiskError, FileOptions};
-use ordofs::path::resolve;
 use ordofs::rt::Rt;
+use ordofs::vfs::Kind;
+use ordofs::{FileVersion, GoneName, Versions, sought};
 use serde::Serialize;
 use std::ffi::OsString;
 
-/// Lists the older versions of files that an active journal still has
+/// Lists the older versions of files and directories that an active journal still has
 ///
 /// A version is what the file was directly before a change of its inode. It is listed if all of it is still in the
 /// group journals or at home: contents are only known with data=journal, and copies are overwritten when the journal
 /// needs their room. Version 1 is the newest of the older ones. The volume must be clean and not mounted.
+///
+/// Of a directory each version names what is there no more, and what of that is gone for good. A file that was removed
+/// has the versions from before: its last state is version 1, and cp brings it back.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  ordo versions disk.img:/etc/rc.conf\n  ordo cat --version 2 disk.img:/etc/rc.conf"
+    after_help = "Examples:\n  ordo versions disk.img:/etc/rc.conf\n  ordo cat --version 2 disk.img:/etc/rc.conf\n  \
+    ordo versions disk.img:/etc\n  ordo cp --version 1 disk.img:/etc/removed ."
 )]
 pub(crate) struct Args {
     /// IMAGE:/path
@@ -35,33 +40,51 @@ pub(crate) struct Args {
 #[derive(Debug, Serialize)]
 struct Version {
     version: u32,
+    ino: u32,
     size: u64,
     /// When its contents had changed last: seconds since 1970, and nanoseconds.
     mtime: i64,
     mtime_nanoseconds: u32,
+    /// Of a directory: what it names no more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gone: Option<Vec<Gone>>,
+}
+
+#[derive(Debug, Serialize)]
+struct Gone {
+    name: String,
+    /// Its bytes, if they are not text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name_hex: Option<String>,
+    kind: Option<&'static str>,
+    size: u64,
+    /// Why it cannot be read as it was.
+    lacks: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
 struct Row {
     path: String,
     versions: Vec<Version>,
+    /// Of a file that was removed: why its last state is not among them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lacks: Option<String>,
 }
 
 /// The older versions of a file of an image.
 pub(crate) fn find(place: &Inside, start: Start) -> anyhow::Result<(Rt, Versions)> {
     let spec = image::spec(&place.image, start)?;
-    let attr = image::read(&spec, async |fs| {
-        let file = resolve(fs, &place.path, true).await.with_context(|| place.shown())?;
-        Ok(*file.attr())
-    })?;
-    if attr.kind != ordo_vfs::Kind::Regular {
-        bail!("{}: not a regular file, but a {}", place.shown(), crate::listing::kind_name(attr.kind));
-    }
+    let sought = image::read(&spec, async |fs| sought(fs, &place.path).await.with_context(|| place.shown()))?;
     let (rt, options) = (Rt::real_time(), FileOptions { read_only: true, ..FileOptions::default() });
     let located = ordofs::locate(&rt, &spec, options).map_err(|error| image::open_error(&spec.path, error))?;
-    let ino = u32::try_from(attr.ino).map(ordo_ondisk::Ino).context("the number of the inode")?;
-    let versions = ordofs::versions_of(&rt, &located, ino).map_err(|error| image::open_error(&spec.path, error))?;
-    Ok((rt, versions))
+    let versions = ordofs::versions_of(&rt, &located, &sought).map_err(|error| image::open_error(&spec.path, error))?;
+    match (versions.kind, versions.lacks) {
+        (None, None) => bail!("{}: no such file, and no older version of a directory that names it", place.shown()),
+        (Some(kind), _) if !matches!(kind, Kind::Regular | Kind::Directory) => {
+            bail!("{}: no file or directory, but a {}", place.shown(), kind_name(kind))
+        }
+        _ => Ok((rt, versions)),
+    }
 }
 
 /// A version of a file of an image, which is there.
@@ -74,9 +97,16 @@ pub(crate) struct Older {
 /// Finds a version. Nothing was written anywhere when there is none.
 pub(crate) fn older(place: &Inside, start: Start, number: u32) -> anyhow::Result<Older> {
     let (rt, versions) = find(place, start)?;
+    let shown = place.shown();
+    if versions.kind == Some(Kind::Directory) {
+        bail!("{shown}: a directory; of its versions `ordo versions {shown}` names the files that are gone");
+    }
     if !versions.list().any(|version| version.number == number) {
-        let (shown, count) = (place.shown(), versions.list().count());
-        bail!("{shown}: no version {number}; `ordo versions {shown}` lists {count}");
+        let count = versions.list().count();
+        match versions.lacks {
+            Some(piece) => bail!("{shown}: no version {number} of {count}; it was removed, and {piece}"),
+            None => bail!("{shown}: no version {number}; `ordo versions {shown}` lists {count}"),
+        }
     }
     Ok(Older { rt, versions, number })
 }
@@ -104,33 +134,58 @@ impl From<anyhow::Error> for Stopped {
     }
 }
 
+fn version(one: &FileVersion, kind: Option<Kind>) -> Version {
+    let gone = |gone: &GoneName| {
+        let (name, name_hex) = json_text(&gone.name);
+        let lacks = gone.lacks.map(|piece| piece.to_string());
+        Gone { name, name_hex, kind: gone.kind.map(kind_name), size: gone.size, lacks }
+    };
+    Version {
+        version: one.number,
+        ino: one.ino.0,
+        size: one.size,
+        mtime: one.mtime.0,
+        mtime_nanoseconds: one.mtime.1,
+        gone: (kind == Some(Kind::Directory)).then(|| one.gone.iter().map(gone).collect()),
+    }
+}
+
+/// The lines of a file: a version each, and below one of a directory what is gone.
+fn lines(path: &str, versions: &Versions) -> Vec<String> {
+    let mut lines = Vec::new();
+    let first = versions.list().next().map(|version| version.ino);
+    for FileVersion { number, ino, size, mtime, gone } in versions.list() {
+        let (time, other) = (text::time(mtime.0), if Some(*ino) == first { "" } else { ", of another file" });
+        lines.push(format!("{path}\t{number}\t{time}.{:09}\t{size} bytes{other}", mtime.1));
+        for GoneName { name, kind, size, lacks } in gone {
+            let (name, kind) = (text::escape(name), kind.map_or("unknown", kind_name));
+            let lacks = lacks.map(|piece| format!("; {piece}")).unwrap_or_default();
+            lines.push(format!("\tgone: {name}\t{kind}, {size} bytes{lacks}"));
+        }
+    }
+    match versions.lacks {
+        Some(piece) => lines.push(format!("{path}\tits last state is no version: {piece}")),
+        None if lines.is_empty() => lines.push(format!("{path}\tno older version")),
+        None => {}
+    }
+    lines
+}
+
 /// Lists them.
 pub(crate) fn run(args: &Args) -> Outcome {
     let mut out = Out::new();
     let mut rows = Vec::new();
     for argument in &args.places {
         let place = Inside::parse(argument);
-        let (_, found) = find(&place, args.start)?;
-        let version = |one: ordofs::FileVersion| Version {
-            version: one.number,
-            size: one.size,
-            mtime: one.mtime.0,
-            mtime_nanoseconds: one.mtime.1,
-        };
-        rows.push(Row { path: place.shown().to_string(), versions: found.list().map(version).collect() });
+        let (path, (_, found)) = (place.shown(), find(&place, args.start)?);
+        if !args.json {
+            lines(&path, &found).iter().try_for_each(|line| out.line(line))?;
+        }
+        let versions = found.list().map(|one| version(one, found.kind)).collect();
+        rows.push(Row { path, versions, lacks: found.lacks.map(|piece| piece.to_string()) });
     }
     if args.json {
         out.json(&rows)?;
-    } else {
-        for Row { path, versions } in &rows {
-            for Version { version, size, mtime, mtime_nanoseconds } in versions {
-                let time = text::time(*mtime);
-                out.bytes(format!("{path}\t{version}\t{time}.{mtime_nanoseconds:09}\t{size} bytes\n").as_bytes())?;
-            }
-            if versions.is_empty() {
-                out.bytes(format!("{path}\tno older version\n").as_bytes())?;
-            }
-        }
     }
     out.end()?;
     Ok(Status::DONE)

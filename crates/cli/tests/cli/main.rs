@@ -33,6 +33,7 @@ mod serving;
 mod tools;
 mod tuned;
 mod unchanged;
+mod undone;
 mod worked;
 
 /// The program under test.

@@ -38,7 +38,7 @@ pub use ordo_active::{NowhereRight, Verified};
 pub use outcome::{NotReplayed, Replayed};
 pub use redo::{
     FileBlock, FileShape, Followed, Follower, LogPlace, NotFollowed, active_disk, heal, is_due as log_is_due,
-    may_be_due as log_may_be_due, place_of_log, replay_log, shape_of_file, verified,
+    may_be_due as log_may_be_due, names_of_directory, place_of_log, replay_log, shape_of_file, verified,
 };
 pub use setup::Opened;
 pub use suj::{Session, begin_session, later, replay_suj};

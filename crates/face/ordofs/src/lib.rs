@@ -155,4 +155,4 @@ pub use ordo_schemes as schemes;
 pub use ordo_schemes::AllocInit;
 pub use ordo_vfs as vfs;
 pub use ordo_vfs::{Error, Origin};
-pub use versions::{FileVersion, Versions, versions_of};
+pub use versions::{FileVersion, GoneName, Piece, Sought, Versions, sought, versions_of};

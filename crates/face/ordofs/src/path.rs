@@ -149,6 +149,6 @@ pub async fn parent<'p, F: FileSystem>(fs: &Rc<F>, path: &'p [u8]) -> Result<(He
 }
 
 /// The names of a path, last first.
-fn components(path: &[u8]) -> Vec<Vec<u8>> {
+pub(crate) fn components(path: &[u8]) -> Vec<Vec<u8>> {
     path.split(|&b| b == b'/').filter(|name| !name.is_empty()).rev().map(<[u8]>::to_vec).collect()
 }

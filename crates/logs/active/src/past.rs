@@ -17,6 +17,8 @@ pub struct Moment(Stamp);
 pub struct Past {
     active: Active,
     at: Stamp,
+    /// What is gone reads as it is now.
+    mixed: bool,
 }
 
 /// What is known of a fragment at a moment.
@@ -45,7 +47,7 @@ impl Active {
 
     /// The volume as it was at this moment.
     pub fn past(&self, moment: Moment) -> Past {
-        Past { active: self.clone(), at: moment.0 }
+        Past { active: self.clone(), at: moment.0, mixed: false }
     }
 }
 
@@ -68,6 +70,18 @@ impl Past {
         }
     }
 
+    /// The same, with the bytes of now in place of those that are gone: for who reads more than he takes, and asks
+    /// [`Past::knows`] of all that he takes.
+    #[must_use]
+    pub fn mixed(&self) -> Past {
+        Past { mixed: true, ..self.clone() }
+    }
+
+    /// Whether nothing says that these bytes were others than they are now.
+    pub fn is_now(&self, at: DiskOff, len: u64) -> bool {
+        self.layer().frags(at, len).all(|frag| matches!(self.was(frag), Was::Same | Was::Unknown))
+    }
+
     /// Whether it is known what these bytes were.
     pub fn knows(&self, at: DiskOff, len: u64) -> bool {
         self.layer().frags(at, len).all(|frag| matches!(self.was(frag), Was::Same | Was::Old(_)))
@@ -78,12 +92,12 @@ impl Past {
         let (home, len) = (layer.home(frag), layer.area.frag);
         let gone = || DiskError::new(DiskOp::Read, home, len, Cause::Rot);
         match self.was(frag) {
-            Was::Gone => Err(gone()),
+            Was::Gone if !self.mixed => Err(gone()),
             Was::Old(old) => {
                 let block = layer.read_raw(layer.at_copy(old.copy), len).await?;
                 if crc32c::crc32c(&block) == old.sum { Ok(block) } else { Err(gone()) }
             }
-            Was::Same | Was::Unknown => {
+            Was::Same | Was::Unknown | Was::Gone => {
                 let part = ReadPart { block: Block::unspecified(len as usize), tag: ordo_disk::Tag::default() };
                 let mut parts = self.active.read(home, vec![part]).await?;
                 parts.pop().map(|part| part.block).ok_or_else(gone)

@@ -6,36 +6,40 @@ use ordofs::path::{Held, resolve};
 use ordofs::rt::Rt;
 use ordofs::vfs::{Caller, FileSystem, Kind, Mode, Name};
 use ordofs::{
-    JournalChange, MountOptions, Mounted, NewVolume, Notice, Notices, Tuning, active_at_rest, copies_of, locate_on,
-    scrub, scrub_and_adopt, versions_of,
+    JournalChange, MountOptions, Mounted, NewVolume, Notice, Notices, Sought, Tuning, active_at_rest, copies_of,
+    locate_on, scrub, scrub_and_adopt, versions_of,
 };
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 
 const FILES: u32 = 60;
 
-struct Bed {
-    rt: Rt,
-    ram: RamDisk,
+pub(crate) struct Bed {
+    pub(crate) rt: Rt,
+    pub(crate) ram: RamDisk,
 }
 
 impl Bed {
-    fn new() -> Bed {
+    pub(crate) fn new() -> Bed {
+        Bed::of(NewVolume::new(64 << 20))
+    }
+
+    pub(crate) fn of(volume: NewVolume) -> Bed {
         let bed = Bed { rt: Rt::virtual_time(1), ram: RamDisk::new(64 << 20).volatile(true) };
-        NewVolume::new(64 << 20).create_on(&bed.rt, bed.disk(), true).unwrap();
+        volume.create_on(&bed.rt, bed.disk(), true).unwrap();
         bed.tune(JournalChange::On(None));
         bed
     }
 
-    fn disk(&self) -> Rc<dyn Disk> {
+    pub(crate) fn disk(&self) -> Rc<dyn Disk> {
         Rc::new(self.ram.clone())
     }
 
-    fn tune(&self, active: JournalChange) {
+    pub(crate) fn tune(&self, active: JournalChange) {
         Tuning { active: Some(active), ..Tuning::default() }.apply_on(&self.rt, self.disk()).unwrap();
     }
 
-    fn mount(&self, scheme: &str, data: &str) -> Mounted {
+    pub(crate) fn mount(&self, scheme: &str, data: &str) -> Mounted {
         self.mount_and_hear(scheme, data).0
     }
 
@@ -49,7 +53,7 @@ impl Bed {
         self.mount_with(options)
     }
 
-    fn mount_with(&self, mut options: MountOptions) -> (Mounted, Vec<Notice>) {
+    pub(crate) fn mount_with(&self, mut options: MountOptions) -> (Mounted, Vec<Notice>) {
         let heard = Arc::new(Mutex::new(Vec::new()));
         let to = heard.clone();
         options.notices = Notices::to(move |notice| to.lock().unwrap().push(notice.clone()));
@@ -59,7 +63,7 @@ impl Bed {
         (mounted, told)
     }
 
-    fn write(&self, mounted: &Mounted, word: u32, fsync: bool) {
+    pub(crate) fn write(&self, mounted: &Mounted, word: u32, fsync: bool) {
         let (fs, who) = (mounted.fs(), Caller { privileged: true, ..Caller::default() });
         self.rt.block_on(async {
             for file in 0..FILES {
@@ -82,7 +86,7 @@ impl Bed {
         });
     }
 
-    fn check(&self, mounted: &Mounted, word: u32) {
+    pub(crate) fn check(&self, mounted: &Mounted, word: u32) {
         let fs = mounted.fs();
         self.rt.block_on(async {
             for file in 0..FILES {
@@ -93,20 +97,20 @@ impl Bed {
         });
     }
 
-    fn unmount(&self, mounted: Mounted) {
+    pub(crate) fn unmount(&self, mounted: Mounted) {
         self.rt.block_on(mounted.unmount()).unwrap();
         self.rt.drop_tasks();
     }
 
     /// As a kill of the server with a power cut.
-    fn cut(&self, mounted: Mounted) {
+    pub(crate) fn cut(&self, mounted: Mounted) {
         self.ram.power_cut();
         self.rt.drop_tasks();
         drop(mounted);
     }
 
     /// Nothing on the volume contradicts the map.
-    fn is_right(&self) {
+    pub(crate) fn is_right(&self) {
         let located = locate_on(&self.rt, self.disk()).unwrap();
         let done = scrub(&self.rt, &located).unwrap();
         assert_eq!((done.healed, done.rotten), (0, 0), "of {} fragments", done.blocks);
@@ -118,7 +122,7 @@ impl Bed {
     }
 }
 
-fn contents(file: u32, word: u32) -> Vec<u8> {
+pub(crate) fn contents(file: u32, word: u32) -> Vec<u8> {
     (0..3000 + file * 700).flat_map(|i| (i.wrapping_mul(file + 7) ^ word).to_le_bytes()).collect()
 }
 
@@ -386,7 +390,7 @@ fn older_versions_of_a_file_are_read_as_they_were() {
     bed.unmount(mounted);
     let versions = || {
         let located = locate_on(&bed.rt, bed.disk()).unwrap();
-        let found = versions_of(&bed.rt, &located, Ino(ino)).unwrap();
+        let found = versions_of(&bed.rt, &located, &Sought::Here(Ino(ino), None)).unwrap();
         let read = |number| {
             let mut bytes = Vec::new();
             let done = found.read::<ordofs::disk::DiskError>(&bed.rt, number, |some| {

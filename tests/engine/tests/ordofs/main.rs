@@ -31,6 +31,7 @@ mod shared;
 mod snapshots;
 mod standby;
 mod tuned;
+mod undone;
 mod walks;
 mod worker;
 mod writers;

@@ -25,7 +25,9 @@ mod nameless;
 mod source;
 
 pub use follow::{Followed, Follower, NotFollowed};
-pub use source::{FileBlock, FileShape, LogPlace, active_disk, heal, place_of_log, shape_of_file, verified};
+pub use source::{
+    FileBlock, FileShape, LogPlace, active_disk, heal, names_of_directory, place_of_log, shape_of_file, verified,
+};
 
 use crate::dirty::Order;
 use crate::log::{Crashed, Recover, Recovering, Seen, Waiting};

@@ -7,10 +7,11 @@ use ordo_active::{Active, NowhereRight, Verified};
 use ordo_disk::{Disk, DiskError, DiskOff, LogStream, Queue, QueueOptions};
 use ordo_ondisk::redo::{Joined, Transaction};
 use ordo_ondisk::superblock::{Keeper, LogForm};
-use ordo_ondisk::{Ino, Superblock, dinode};
+use ordo_ondisk::{Ino, Superblock, dinode, dirent};
 use ordo_rt::Rt;
 use ordo_wafs::AnyLog;
 use ordo_wafs::stream::StreamLog;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 /// The file of a volume's log.
@@ -56,8 +57,8 @@ pub struct FileBlock {
 /// A file, as its inode says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileShape {
-    /// It has contents: it is a regular file.
-    pub is_regular: bool,
+    /// What it is, as its mode says; 0 if there is none.
+    pub kind: u16,
     /// Its generation: another file with the same number has another one.
     pub generation: u32,
     /// Bytes.
@@ -84,7 +85,7 @@ pub async fn shape_of_file(rt: &Rt, disk: Rc<dyn Disk>, sb: &Superblock, ino: In
     let dinode = volume.dinode(ino.0).await?;
     let inode = (DiskOff(dinode::Dinode::place(&volume.geo, ino).0), u64::from(volume.geo.dinode_size));
     let mut shape = FileShape {
-        is_regular: dinode.kind() == dinode::mode::REG,
+        kind: dinode.kind(),
         generation: dinode.gen_,
         size: dinode.size,
         mtime: (dinode.mtime.sec, dinode.mtime.nsec),
@@ -102,6 +103,33 @@ pub async fn shape_of_file(rt: &Rt, disk: Rc<dyn Disk>, sb: &Superblock, ino: In
         }
     }
     Ok(shape)
+}
+
+/// The names in a directory of the volume on `disk`, without `.` and `..`.
+///
+/// # Errors
+/// It is no directory, or damaged; or the disk fails.
+pub async fn names_of_directory(
+    rt: &Rt,
+    disk: Rc<dyn Disk>,
+    sb: &Superblock,
+    ino: Ino,
+) -> Result<BTreeMap<Vec<u8>, Ino>, NotReplayed> {
+    let mut volume = Replay::new(disk, sb.clone(), rt.wall().0);
+    let none = || NotReplayed::Inode { ino: ino.0, what: "it is no directory" };
+    let valid = volume.geo.is_valid_ino(ino).then_some(ino).ok_or_else(none)?;
+    let dinode = volume.dinode(valid.0).await?;
+    if !dinode.is_dir() {
+        return Err(none());
+    }
+    let mut names = BTreeMap::new();
+    let each = |_, entry: &dirent::Dirent<'_>| {
+        names.insert(entry.name.to_vec(), entry.ino);
+        None::<()>
+    };
+    volume.look_at_names(ino.0, &dinode, each).await?;
+    names.retain(|name, _| name != b"." && name != b"..");
+    Ok(names)
 }
 
 /// The active disk over `disk`, with its journal in these extents of the volume. Its map counts if the superblock says

@@ -149,7 +149,7 @@ impl Replay {
 
     /// Passes the names of a directory, each with its offset, to `look` until it returns a value. Iterates over the
     /// existing blocks, not up to the size (recover-suj-7).
-    pub(super) async fn look_at_names<T>(
+    pub(crate) async fn look_at_names<T>(
         &mut self,
         ino: u32,
         dinode: &Dinode,

@@ -1,0 +1,33 @@
+//! What an active journal still has of what was removed.
+
+use crate::common::{Scratch, fails, ok, ordo};
+use std::fs;
+
+#[test]
+fn a_removed_file_comes_back_while_its_pieces_are_known() {
+    let scratch = Scratch::new();
+    let image = scratch.volume();
+    let at = |path: &str| format!("{image}:{path}");
+    fs::write(scratch.path("motd"), "hello").unwrap();
+    ok(ordo(["tune", "-o", "active=on", &image]));
+    ok(ordo(["mkdir", &at("/d")]));
+    ok(ordo(["cp", &scratch.path("motd"), &at("/d/motd")]));
+    ok(ordo(["scrub", "--adopt", &image]));
+    // No transaction has its contents, and nobody adopted them.
+    ok(ordo(["cp", &scratch.path("motd"), &at("/d/later")]));
+    ok(ordo(["rm", &at("/d/later"), &at("/d/motd")]));
+    let listed = ok(ordo(["versions", &at("/d")]));
+    assert!(listed.contains("\tgone: motd\tfile, 5 bytes\n"), "{listed}");
+    assert!(listed.contains("\tgone: later\tfile, 5 bytes; block 0 of its contents, at byte "), "{listed}");
+    ok(ordo(["cp", "--version", "1", &at("/d/motd"), &scratch.path("back")]));
+    assert_eq!(fs::read(scratch.path("back")).unwrap(), b"hello");
+    let why = fails(3, ordo(["cat", "--version", "1", &at("/d/later")]));
+    assert!(why.contains("it was removed, and block 0 of its contents"), "{why}");
+    assert!(fails(3, ordo(["versions", &at("/d/never")])).contains("no older version of a directory that names it"));
+    ok(ordo(["rm", "-r", &at("/d")]));
+    assert_eq!(ok(ordo(["cat", "--version", "1", &at("/d/motd")])), "hello");
+    assert!(fails(3, ordo(["cat", "--version", "1", &at("/d")])).contains("a directory"));
+    let json: serde_json::Value = serde_json::from_str(&ok(ordo(["versions", "--json", &at("/"), &at("/d")]))).unwrap();
+    assert_eq!(json[0]["versions"][0]["gone"][0]["name"], "d");
+    assert!(json[1]["versions"].as_array().is_some_and(|versions| !versions.is_empty()), "{json}");
+}
