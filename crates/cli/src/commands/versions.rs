@@ -2,14 +2,14 @@
 
 use crate::image::{self, Start};
 use crate::listing::{json_text, kind_name};
-use crate::out::{Out, Outcome, Status};
+use crate::out::{Out, Outcome, Status, usage};
 use crate::place::Inside;
 use crate::text;
 use anyhow::{Context, bail};
 use ordofs::disk::{DiskError, FileOptions};
 use ordofs::rt::Rt;
 use ordofs::vfs::Kind;
-use ordofs::{FileVersion, GoneName, Versions, sought};
+use ordofs::{FileVersion, GoneName, GroupVersion, Versions, sought};
 use serde::Serialize;
 use std::ffi::OsString;
 
@@ -21,15 +21,23 @@ use std::ffi::OsString;
 ///
 /// Of a directory each version names what is there no more, and what of that is gone for good. A file that was removed
 /// has the versions from before: its last state is version 1, and cp brings it back.
+///
+/// Cylinder groups have versions to look at (--group). The superblock has none: it is written past the journal.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  ordo versions disk.img:/etc/rc.conf\n  ordo cat --version 2 disk.img:/etc/rc.conf\n  \
-    ordo versions disk.img:/etc\n  ordo cp --version 1 disk.img:/etc/removed ."
+    ordo versions disk.img:/etc\n  ordo cp --version 1 disk.img:/etc/removed .\n  ordo versions --group 0 disk.img"
 )]
 pub(crate) struct Args {
     /// IMAGE:/path
     #[arg(value_name = "IMAGE:/PATH", required = true)]
     places: Vec<OsString>,
+    /// Of this cylinder group, counted from 0, of each image
+    #[arg(long, value_name = "GROUP")]
+    group: Option<u32>,
+    /// Writes this version of the group to standard output, as it was on the disk
+    #[arg(long, value_name = "N", requires = "group", conflicts_with = "json")]
+    raw: Option<u32>,
     /// One JSON list
     #[arg(long)]
     json: bool,
@@ -173,6 +181,9 @@ fn lines(path: &str, versions: &Versions) -> Vec<String> {
 
 /// Lists them.
 pub(crate) fn run(args: &Args) -> Outcome {
+    if let Some(group) = args.group {
+        return groups(args, group);
+    }
     let mut out = Out::new();
     let mut rows = Vec::new();
     for argument in &args.places {
@@ -189,4 +200,78 @@ pub(crate) fn run(args: &Args) -> Outcome {
     }
     out.end()?;
     Ok(Status::DONE)
+}
+
+#[derive(Debug, Serialize)]
+struct Group {
+    version: u32,
+    /// When it was written: seconds since 1970.
+    time: i64,
+    directories: i32,
+    free_blocks: i32,
+    free_frags: i32,
+    free_inodes: i32,
+}
+
+#[derive(Debug, Serialize)]
+struct GroupRow {
+    image: String,
+    group: u32,
+    versions: Vec<Group>,
+}
+
+/// Lists those of a cylinder group, or writes one.
+fn groups(args: &Args, group: u32) -> Outcome {
+    let (mut out, mut rows) = (Out::new(), Vec::new());
+    for argument in &args.places {
+        let place = Inside::parse(argument);
+        if place.path != b"/" {
+            return Err(usage("versions: --group is of an image, without a path"));
+        }
+        let spec = image::spec(&place.image, args.start)?;
+        let (rt, options) = (Rt::real_time(), FileOptions { read_only: true, ..FileOptions::default() });
+        let found = ordofs::locate(&rt, &spec, options)
+            .and_then(|located| ordofs::versions_of_group(&rt, &located, ordo_ondisk::Cgx(group)))
+            .map_err(|error| image::open_error(&spec.path, error))?;
+        let image = spec.to_string();
+        if let Some(number) = args.raw {
+            let Some(version) = found.iter().find(|version| version.number == number) else {
+                bail!("{image}: cylinder group {group} has no version {number}, but {}", found.len());
+            };
+            out.bytes(&version.bytes)?;
+            continue;
+        }
+        let versions: Vec<Group> = found.iter().map(group_version).collect();
+        if !args.json {
+            for one in &versions {
+                let Group { version, time, directories, free_blocks, free_frags, free_inodes } = one;
+                let time = text::time(*time);
+                out.line(format!(
+                    "{image}\tgroup {group}\t{version}\t{time}\tfree: {free_blocks} blocks, {free_frags} frags, \
+                     {free_inodes} inodes; {directories} directories"
+                ))?;
+            }
+            if versions.is_empty() {
+                out.line(format!("{image}\tgroup {group}\tno older version"))?;
+            }
+        }
+        rows.push(GroupRow { image, group, versions });
+    }
+    if args.json {
+        out.json(&rows)?;
+    }
+    out.end()?;
+    Ok(Status::DONE)
+}
+
+fn group_version(one: &GroupVersion) -> Group {
+    let counts = &one.counts;
+    Group {
+        version: one.number,
+        time: one.time,
+        directories: counts.ndir,
+        free_blocks: counts.nbfree,
+        free_frags: counts.nffree,
+        free_inodes: counts.nifree,
+    }
 }

@@ -1,4 +1,4 @@
-//! What an active journal still has of what was removed.
+//! What an active journal still has of what was removed, and of cylinder groups.
 
 use crate::common::{Scratch, fails, ok, ordo};
 use std::fs;
@@ -30,4 +30,27 @@ fn a_removed_file_comes_back_while_its_pieces_are_known() {
     let json: serde_json::Value = serde_json::from_str(&ok(ordo(["versions", "--json", &at("/"), &at("/d")]))).unwrap();
     assert_eq!(json[0]["versions"][0]["gone"][0]["name"], "d");
     assert!(json[1]["versions"].as_array().is_some_and(|versions| !versions.is_empty()), "{json}");
+}
+
+#[test]
+fn a_cylinder_group_is_seen_as_it_was() {
+    let scratch = Scratch::new();
+    let image = scratch.volume();
+    ok(ordo(["tune", "-o", "active=on", &image]));
+    let at = |name: &str| format!("{image}:/{name}");
+    ["a", "b", "c"].into_iter().for_each(|name| drop(ok(ordo(["touch", &at(name)]))));
+    ok(ordo(["rm", &at("b")]));
+    let said: serde_json::Value =
+        serde_json::from_str(&ok(ordo(["versions", "--json", "--group", "0", &image]))).unwrap();
+    let versions = said[0]["versions"].as_array().unwrap();
+    assert!(versions.len() > 1, "{said}");
+    let inodes = |n: usize| versions[n]["free_inodes"].as_i64().unwrap();
+    assert!(inodes(0) < inodes(versions.len() - 1), "before the removal one more is in use: {said}");
+    let raw = ordo(["versions", "--group", "0", "--raw", "1", &image]);
+    // cg_magic, little-endian, and the number of the group.
+    assert!(raw.status.success() && raw.stdout[4..8] == 0x0009_0255u32.to_le_bytes() && raw.stdout[12..16] == [0; 4]);
+    assert!(ok(ordo(["versions", "--group", "0", &image])).contains("\tgroup 0\t1\t20"));
+    assert!(fails(3, ordo(["versions", "--group", "900", &image])).contains("no cylinder group 900"));
+    assert!(fails(3, ordo(["versions", "--group", "0", "--raw", "99", &image])).contains("has no version 99"));
+    assert!(fails(2, ordo(["versions", "--group", "0", &at("a")])).contains("without a path"));
 }

@@ -127,6 +127,9 @@ pub enum OpenError {
         "the log of the scheme {0} cannot lie in a stream of messages: that is for wafs; or name a disk with log=PATH"
     )]
     NotInStream(&'static str),
+    /// There is no such cylinder group; how many there are.
+    #[error("there is no cylinder group {0}: the volume has {1}, counted from 0")]
+    NoGroup(u32, u32),
     /// The scheme keeps an active journal, and the volume has none.
     #[error("the scheme {0} needs an active journal, and the volume has none; make one with `ordo tune -o active=on`")]
     NoActive(&'static str),

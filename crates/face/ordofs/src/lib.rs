@@ -155,4 +155,6 @@ pub use ordo_schemes as schemes;
 pub use ordo_schemes::AllocInit;
 pub use ordo_vfs as vfs;
 pub use ordo_vfs::{Error, Origin};
-pub use versions::{FileVersion, GoneName, Piece, Sought, Versions, sought, versions_of};
+pub use versions::{
+    FileVersion, GoneName, GroupVersion, Piece, Sought, Versions, sought, versions_of, versions_of_group,
+};

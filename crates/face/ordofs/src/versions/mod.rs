@@ -8,6 +8,10 @@
 //! O2. A file that is gone is found by an older version of its directory, and is what its inode was then. Another file
 //!     with its number has another generation.
 
+mod group;
+
+pub use group::{GroupVersion, versions_of_group};
+
 use crate::active::active_at_rest;
 use crate::located::Located;
 use crate::path::{self, Held};
