@@ -140,15 +140,28 @@ impl Disk for Active {
     fn discard(&self, at: DiskOff, len: u64) -> DiskFuture<Result<(), DiskError>> {
         let layer = self.0.clone();
         let range = layer.frags(at, len);
-        if layer.map.borrow().has_none(range.clone()) && !layer.is_voiding(&range) {
-            return layer.disk.discard(at, len);
+        // As a write: an adoption that reads there would learn what goes away meanwhile.
+        let is_quiet = layer.healing.borrow().range(range.clone()).next().is_none() && !layer.is_voiding(&range);
+        if is_quiet && layer.map.borrow().has_none(range.clone()) {
+            layer.take(&range);
+            return self.0.disk.discard(at, len).map(move |done| {
+                layer.give(&range);
+                done
+            });
         }
         DiskFuture::later(async move {
-            let frags: Vec<Frag> = layer.map.borrow().entries(range.clone()).map(|(frag, _)| frag).collect();
-            let spans: Vec<Frag> = layer.map.borrow().spans(range).map(|(first, _)| first).collect();
-            layer.void(&frags, &spans, false).await?;
-            layer.settle(None).await?;
-            layer.disk.discard(at, len).await
+            layer.none_is_healed(&range).await;
+            layer.take(&range);
+            let done = async {
+                let frags: Vec<Frag> = layer.map.borrow().entries(range.clone()).map(|(frag, _)| frag).collect();
+                let spans: Vec<Frag> = layer.map.borrow().spans(range.clone()).map(|(first, _)| first).collect();
+                layer.void(&frags, &spans, false).await?;
+                layer.settle(None).await?;
+                layer.disk.discard(at, len).await
+            };
+            let done = done.await;
+            layer.give(&range);
+            done
         })
     }
 }

@@ -1,8 +1,8 @@
-//! A scrub beside calls.
+//! A scrub, and an adoption, beside calls.
 
 use super::{Bed, FILE, FRAG, ID, bytes, transaction};
-use crate::Active;
 use crate::options::{Kept, Options};
+use crate::{Active, Apart};
 use ordo_blockjournal::Journal;
 use ordo_disk::{
     Block, Disk, DiskError, DiskFuture, DiskInfo, DiskOff, KeepsCopies, Kind, RamDisk, ReadPart, Tag, WritePart,
@@ -23,8 +23,11 @@ impl Disk for Slow {
     fn read(&self, at: DiskOff, parts: Vec<ReadPart>) -> DiskFuture<Result<Vec<ReadPart>, DiskError>> {
         let (rt, disk) = (self.0.clone(), self.1.clone());
         DiskFuture::later(async move {
-            rt.sleep(Duration::from_micros(if at.0 < FILE { 900 } else { 10 })).await;
-            disk.read(at, parts).await
+            let half = Duration::from_micros(if at.0 < FILE { 450 } else { 5 });
+            rt.sleep(half).await;
+            let read = disk.read(at, parts).await;
+            rt.sleep(half).await;
+            read
         })
     }
 
@@ -39,12 +42,15 @@ impl Disk for Slow {
     fn flush(&self) -> DiskFuture<Result<(), DiskError>> {
         self.1.flush()
     }
+
+    /// What is discarded is zero.
+    fn discard(&self, at: DiskOff, len: u64) -> DiskFuture<Result<(), DiskError>> {
+        let zero = WritePart { image: Block::zeroed(len as usize).image(), tag: Tag::of(Kind::Other) };
+        self.write(at, vec![zero], false)
+    }
 }
 
-/// What is written, committed or carried home while a scrub reads it is not taken for rot, and is not healed away.
-#[test]
-fn a_scrub_beside_calls_finds_nothing_wrong_and_changes_nothing() {
-    let bed = Bed::new();
+fn begin(bed: &Bed) -> (Active, Journal) {
     let slow: Rc<dyn Disk> = Rc::new(Slow(bed.rt.clone(), bed.ram.clone()));
     let options = Options { near_head: Some(true), ..Options::default() };
     let kept = Kept { by: None, dirty: false };
@@ -57,6 +63,14 @@ fn a_scrub_beside_calls_finds_nothing_wrong_and_changes_nothing() {
         assert!(journal.tell(Rc::new(active.clone())));
         journal
     });
+    (active, journal)
+}
+
+/// What is written, committed or carried home while a scrub reads it is not taken for rot, and is not healed away.
+#[test]
+fn a_scrub_beside_calls_finds_nothing_wrong_and_changes_nothing() {
+    let bed = Bed::new();
+    let (active, journal) = begin(&bed);
     let over = Rc::new(Cell::new(false));
     let (works, ended, rt) = (active.clone(), over.clone(), bed.rt.clone());
     bed.rt.spawn(async move {
@@ -88,4 +102,49 @@ fn a_scrub_beside_calls_finds_nothing_wrong_and_changes_nothing() {
     assert!(scrubs > 20, "{scrubs}");
     let seed = |frag: u64| bed.read(&active, frag * FRAG, FRAG).unwrap();
     assert_eq!([seed(5), seed(6), seed(9)], [bytes(119), bytes(119), bytes(119 ^ 0x80)]);
+}
+
+/// What is written, discarded or committed while an adoption reads it is known as it is then, or not at all; what a
+/// power cut finds, too.
+#[test]
+fn an_adoption_beside_calls_learns_nothing_that_is_not_there() {
+    let bed = Bed::new();
+    let (active, journal) = begin(&bed);
+    let over = Rc::new(Cell::new(false));
+    let (works, ended, rt) = (active.clone(), over.clone(), bed.rt.clone());
+    bed.rt.spawn(async move {
+        for round in 1..200_u64 {
+            let frag = round * 7 % 32;
+            match round % 4 {
+                0 => drop(journal.commit(transaction(&[(frag, round as u8)])).await.unwrap()),
+                1 => works.discard(DiskOff(frag * FRAG), 2 * FRAG).await.unwrap(),
+                _ => {
+                    let image = Block::copy_of(&bytes(round as u8)).image();
+                    let part = WritePart { image, tag: Tag::of(Kind::Data) };
+                    works.write(DiskOff(frag * FRAG), vec![part], false).await.unwrap();
+                }
+            }
+            rt.sleep(Duration::from_micros(round * 37 % 11 * 100)).await;
+        }
+        ended.set(true);
+    });
+    let mut adopted = 0;
+    while !over.get() {
+        for _ in 0..8 {
+            adopted += bed.rt.block_on(active.adopt(0..40, &Apart::new(8))).unwrap().new;
+            bed.rt.block_on(bed.rt.sleep(Duration::from_micros(13)));
+        }
+        let done = bed.rt.block_on(active.scrub()).unwrap();
+        assert_eq!((done.healed, done.rotten), (0, 0), "of {adopted} adopted so far");
+        if adopted % 3 == 0 {
+            bed.rt.block_on(active.settled()).unwrap();
+        }
+        let cut = bed.active(Kept { by: Some(ID), dirty: true });
+        for (frag, entry) in cut.0.map.borrow().entries(0..40).filter(|(_, entry)| entry.home && entry.copy.is_none()) {
+            let mut home = [0; FRAG as usize];
+            bed.ram.peek(frag * FRAG, &mut home);
+            assert_eq!(crc32c::crc32c(&home), entry.sum, "of {frag}, after a cut");
+        }
+    }
+    assert!(adopted > 60, "{adopted}");
 }
