@@ -153,6 +153,7 @@ pub(crate) const KNOWN: &[Known] = &[
     known("logmode", Takes::OneOf(&["sync", "async", "group"])),
     known("data", Takes::OneOf(&["journal", "ordered", "writeback"])),
     known("learning", Takes::OneOf(&["yes", "no", "docks", "jumps"])),
+    known("scrub", Takes::Any),
     known("commit", Takes::Any),
 ];
 

@@ -45,6 +45,8 @@ Options (-o), between commas:
                           active, on a disk with a head: what is often read after the head was far away
                           gets a replica there. By the paper's rule (docks): after a long sequence of
                           reads; or after any far jump (jumps) [yes: jumps]
+  scrub=WEEKS             active: while nothing else happens, all that can be verified is read, and
+                          healed, once in so many weeks of time: 1 to 520 [not at all]
   commit=SECONDS          the age at which a change is written without fsync or sync, under every
                           scheme: 1 to 3600 [5; for the logs of wafs and journal-file, 1]
   cleaner=greedy|cost-benefit
@@ -259,6 +261,7 @@ fn serve_options(
         ready: Some(Box::new(usable)),
         status: Some(Box::new(status_of(mounted))),
         scrub: Some(super::scrub::of_mounted(mounted, messages.clone())),
+        adopt: Some(super::scrub::adoption_of_mounted(mounted, messages.clone())),
         ends_slowly: Rc::new(move || patience.tell(Weight::Warning, ENDS_SLOWLY)),
         complain: Box::new(move |error| complain.tell(Weight::Error, &error.to_string())),
         ..ServeOptions::default()

@@ -3,15 +3,16 @@
 use crate::image::{self, Start};
 use crate::listing::json_text;
 use crate::messages::Messages;
-use crate::out::{Outcome, Status, print, usage};
+use crate::out::{Outcome, Status, print};
 use anyhow::{Context, anyhow, bail};
 use ordofs::disk::{Cause, FileOptions};
 use ordofs::rt::Rt;
-use ordofs::{Mounted, Scrubbed, Weight};
+use ordofs::{Adopted, Mounted, OpenError, Scrubbed, Weight};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 
 /// Reads all that an active journal knows, verifies it, and heals what is wrong from its copies
 ///
@@ -21,7 +22,7 @@ use std::path::{Path, PathBuf};
 /// was to be adopted.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  ordo scrub disk.img\n  ordo scrub --adopt archive.img\n  ordo scrub --json disk.img@s1a\n  ordo scrub /mnt"
+    after_help = "Examples:\n  ordo scrub disk.img\n  ordo scrub --adopt archive.img\n  ordo scrub --json disk.img@s1a\n  ordo scrub /mnt\n  ordo scrub --adopt /mnt"
 )]
 pub(crate) struct Args {
     /// A file, a block device, or a partition in one; or the directory on which it is mounted
@@ -29,8 +30,8 @@ pub(crate) struct Args {
     place: PathBuf,
     #[command(flatten)]
     start: Start,
-    /// Then takes the checksums of everything else that lies on the volume, which must not be mounted: from then on it
-    /// is verified, too, until it, or what shares its eight fragments, is overwritten
+    /// Then takes the checksums of everything else that lies on the volume: from then on it is verified, too, until it,
+    /// or what shares its eight fragments, is overwritten
     #[arg(long)]
     adopt: bool,
     /// One JSON document
@@ -63,6 +64,10 @@ impl Counts {
         self.healed += more.healed;
         self.bad_copies += more.bad_copies;
         self.rotten += more.rotten;
+        let sum =
+            |all: &mut Option<u64>, more: Option<u64>| *all = all.map_or(more, |all| Some(all + more.unwrap_or(0)));
+        sum(&mut self.adopted, more.adopted);
+        sum(&mut self.not_adopted, more.not_adopted);
     }
 }
 
@@ -84,19 +89,23 @@ struct Document<'a> {
 
 impl From<Scrubbed> for Counts {
     fn from(done: Scrubbed) -> Counts {
-        let Scrubbed { blocks: fragments, healed, bad_copies, rotten } = done;
+        let Scrubbed { blocks: fragments, healed, bad_copies, rotten, .. } = done;
         Counts { fragments, healed, bad_copies, rotten, ..Counts::default() }
     }
 }
 
+impl From<Adopted> for Counts {
+    fn from(done: Adopted) -> Counts {
+        Counts { adopted: Some(done.new), not_adopted: Some(done.left), ..Counts::default() }
+    }
+}
+
+const UNMOUNTED: &str = "it was unmounted before the scrub had ended";
+
 /// Scrubs it.
 pub(crate) fn run(args: &Args) -> Outcome {
     let place = &args.place;
-    let in_use = match args.adopt {
-        true if place.is_dir() => return Err(usage("--adopt is for a volume that is not mounted; unmount it first")),
-        true => None,
-        false => mounted(place).with_context(|| place.display().to_string())?,
-    };
+    let in_use = mounted(place, args.adopt).with_context(|| place.display().to_string())?;
     let (shown, found) = match in_use {
         Some(found) => (place.clone(), found),
         None => at_rest(args)?,
@@ -127,13 +136,21 @@ pub(crate) fn run(args: &Args) -> Outcome {
 }
 
 /// Has the server of a mounted volume do it, a part at a time. `None` if nothing is mounted there.
-fn mounted(place: &Path) -> anyhow::Result<Option<Counts>> {
+fn mounted(place: &Path, adopt: bool) -> anyhow::Result<Option<Counts>> {
+    let Some(mut all) = parts(ordo_fuse::SCRUB, place)? else { return Ok(None) };
+    if adopt {
+        all.add(&parts(ordo_fuse::ADOPT, place)?.context(UNMOUNTED)?);
+    }
+    Ok(Some(all))
+}
+
+fn parts(work: &str, place: &Path) -> anyhow::Result<Option<Counts>> {
     let (mut all, mut next) = (Counts::default(), Some(0));
     while let Some(from) = next {
-        let Some(answer) = ordo_fuse::scrub(place.as_os_str(), from)? else {
+        let Some(answer) = ordo_fuse::work(work, place.as_os_str(), from)? else {
             match from {
                 0 => return Ok(None),
-                _ => bail!("it was unmounted before the scrub had ended"),
+                _ => bail!(UNMOUNTED),
             }
         };
         let text = answer.map_err(|errno| match errno {
@@ -168,20 +185,35 @@ fn at_rest(args: &Args) -> anyhow::Result<(PathBuf, Counts)> {
     Ok((spec.to_string().into(), found.into()))
 }
 
-/// What the server of a mount does when it is asked. It does not keep the file system in memory.
+/// What the server of a mount does when it is asked for a scrub. It does not keep the file system in memory.
 pub(crate) fn of_mounted(mounted: &Mounted, messages: Messages) -> ordo_fuse::Scrub {
     let scrub = mounted.scrubber();
     Box::new(move |from| {
-        let (scrubbing, messages) = (scrub(from), messages.clone());
-        Box::pin(async move {
-            let (done, next) = scrubbing.await.ok_or(Errno::OPNOTSUPP)?.map_err(|error| {
-                if error.cause == Cause::ReadOnly {
-                    return Errno::ROFS;
-                }
-                messages.tell(Weight::Error, &format!("scrub: {error}"));
-                Errno::IO
-            })?;
-            serde_json::to_string(&Part { found: done.into(), next }).map_err(|_| Errno::IO)
-        })
+        let part = scrub(from);
+        answer(async move { Some(part.await?.map_err(OpenError::Request)) }, messages.clone())
+    })
+}
+
+/// The same for an adoption.
+pub(crate) fn adoption_of_mounted(mounted: &Mounted, messages: Messages) -> ordo_fuse::Scrub {
+    let adopt = mounted.adopter();
+    Box::new(move |from| answer(adopt(from), messages.clone()))
+}
+
+type Answer = Pin<Box<dyn Future<Output = Result<String, Errno>>>>;
+
+fn answer<T: Into<Counts>>(
+    part: impl Future<Output = Option<Result<(T, Option<u64>), OpenError>>> + 'static,
+    messages: Messages,
+) -> Answer {
+    Box::pin(async move {
+        let (done, next) = part.await.ok_or(Errno::OPNOTSUPP)?.map_err(|error| {
+            if matches!(&error, OpenError::Request(error) if error.cause == Cause::ReadOnly) {
+                return Errno::ROFS;
+            }
+            messages.tell(Weight::Error, &format!("scrub: {error}"));
+            Errno::IO
+        })?;
+        serde_json::to_string(&Part { found: done.into(), next }).map_err(|_| Errno::IO)
     })
 }

@@ -1,6 +1,7 @@
 //! What an active journal still has of what was removed, and of cylinder groups.
 
 use crate::common::{Scratch, fails, ok, ordo};
+use crate::mounting::{Place, can_mount};
 use std::fs;
 
 #[test]
@@ -53,4 +54,38 @@ fn a_cylinder_group_is_seen_as_it_was() {
     assert!(fails(3, ordo(["versions", "--group", "900", &image])).contains("no cylinder group 900"));
     assert!(fails(3, ordo(["versions", "--group", "0", "--raw", "99", &image])).contains("has no version 99"));
     assert!(fails(2, ordo(["versions", "--group", "0", &at("a")])).contains("without a path"));
+}
+
+#[test]
+fn a_mounted_volume_is_adopted_and_says_when_it_was_scrubbed() {
+    if !can_mount() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let (image, place) = (scratch.volume(), Place::new(&scratch));
+    ok(ordo(["tune", "-o", "active=on", &image]));
+    for nonsense in ["scrub=0", "scrub=521", "scrub=often", "scrub=-1", "scrub="] {
+        let said = fails(2, ordo(["mount", "-o", nonsense, &image, &place.0]));
+        assert!(said.contains("scrub"), "{nonsense}: {said}");
+    }
+    let said = fails(2, ordo(["mount", "-o", "scrub=0", &image, &place.0]));
+    assert!(said.contains("must be weeks, 1 to 520"), "{said}");
+    ok(ordo(["mount", "-o", "scrub=1", &image, &place.0]));
+    fs::write(place.at("motd"), "hello".repeat(20_000)).unwrap();
+    ok(ordo(["sync", &place.0]));
+    let counts: serde_json::Value = serde_json::from_str(&ok(ordo(["scrub", "--adopt", "--json", &place.0]))).unwrap();
+    assert!(counts["adopted"].as_u64() > Some(20) && counts["not_adopted"] == 0, "{counts}");
+    let again = ok(ordo(["scrub", "--adopt", &place.0]));
+    assert!(again.contains("0 fragments adopted\n"), "{again}");
+    let said = ok(ordo(["info", &image]));
+    assert!(said.contains("scrubbed 20"), "{said}");
+    ok(ordo(["umount", &place.0]));
+    assert!(ok(ordo(["info", &image])).contains("; scrubbed: 20"));
+    ok(ordo(["mount", "-o", "ro", &image, &place.0]));
+    for adopt in [&["scrub", &place.0][..], &["scrub", "--adopt", &place.0]] {
+        assert!(fails(3, ordo(adopt)).contains("mounted read-only"));
+    }
+    ok(ordo(["umount", &place.0]));
+    let counts: serde_json::Value = serde_json::from_str(&ok(ordo(["scrub", "--json", &image]))).unwrap();
+    assert!(counts["healed"] == 0 && counts["rotten"] == 0, "{counts}");
 }

@@ -45,40 +45,42 @@ impl Ffs {
 
     /// Shows every inode in use.
     pub(crate) async fn each_dinode(&self, show: &mut dyn FnMut(Ino, &Dinode)) -> Result<()> {
-        self.each_dinode_or(&mut Err, show).await
+        for c in (0..self.g.ncg).map(Cgx) {
+            self.each_dinode_of(c, &mut Err, show).await?;
+        }
+        Ok(())
     }
 
-    /// The same. Of a block of inodes that cannot be read, `unread` says whether to go on.
-    pub(crate) async fn each_dinode_or(
+    /// The same of one group. Of a block of inodes that cannot be read, `unread` says whether to go on.
+    pub(crate) async fn each_dinode_of(
         &self,
+        c: Cgx,
         unread: &mut dyn FnMut(Error) -> Result<()>,
         show: &mut dyn FnMut(Ino, &Dinode),
     ) -> Result<()> {
-        for c in (0..self.g.ncg).map(Cgx) {
-            let ready = match self.g.format {
-                Format::Ufs1 => self.g.ipg,
-                // A group that cannot be read has no inodes that could be used.
-                Format::Ufs2 => match self.group(c).await {
-                    Ok(group) => group.look(self, |cg| cg.initediblk()).min(self.g.ipg),
-                    Err(_) => continue,
-                },
+        let ready = match self.g.format {
+            Format::Ufs1 => self.g.ipg,
+            // A group that cannot be read has no inodes that could be used.
+            Format::Ufs2 => match self.group(c).await {
+                Ok(group) => group.look(self, |cg| cg.initediblk()).min(self.g.ipg),
+                Err(_) => return Ok(()),
+            },
+        };
+        for first in (0..ready).step_by(self.g.inopb.max(1) as usize) {
+            let start = Ino(c.0 * self.g.ipg + first);
+            let block = match self.inode_block(start).await {
+                Ok(block) => block,
+                Err(error) => {
+                    unread(error)?;
+                    continue;
+                }
             };
-            for first in (0..ready).step_by(self.g.inopb.max(1) as usize) {
-                let start = Ino(c.0 * self.g.ipg + first);
-                let block = match self.inode_block(start).await {
-                    Ok(block) => block,
-                    Err(error) => {
-                        unread(error)?;
-                        continue;
-                    }
-                };
-                let bytes = block.bytes();
-                for i in first..(first + self.g.inopb).min(ready) {
-                    let ino = Ino(c.0 * self.g.ipg + i);
-                    let dinode = Dinode::decode(&bytes[self.g.inode_at(ino).1..], &self.g, ino);
-                    if let Some(dinode) = dinode.ok().filter(|dinode| dinode.mode != 0 && ino >= Ino::ROOT) {
-                        show(ino, &dinode);
-                    }
+            let bytes = block.bytes();
+            for i in first..(first + self.g.inopb).min(ready) {
+                let ino = Ino(c.0 * self.g.ipg + i);
+                let dinode = Dinode::decode(&bytes[self.g.inode_at(ino).1..], &self.g, ino);
+                if let Some(dinode) = dinode.ok().filter(|dinode| dinode.mode != 0 && ino >= Ino::ROOT) {
+                    show(ino, &dinode);
                 }
             }
         }

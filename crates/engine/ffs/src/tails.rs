@@ -1,19 +1,20 @@
 //! The fragments in which files end: several files have parts of such a block, and read them apart.
 
 use crate::Ffs;
-use ordo_ondisk::{Dinode, Geometry, NDADDR};
+use ordo_ondisk::{Cgx, Dinode, Geometry, NDADDR};
 use ordo_vfs::Result;
 use std::ops::Range;
 
 impl Ffs {
-    /// Shows the fragments of each tail: of files, directories, links and attribute areas. What an inode on a damaged
-    /// volume points to is shown as it stands. Files whose inodes cannot be read have none: nobody reads them.
+    /// Shows the fragments of each tail: of files, directories, links and attribute areas whose inodes are in this
+    /// group. What an inode on a damaged volume points to is shown as it stands. Files whose inodes cannot be read have
+    /// none: nobody reads them.
     ///
     /// # Errors
     /// None so far.
-    pub async fn each_tail(&self, show: &mut dyn FnMut(Range<u64>)) -> Result<()> {
+    pub async fn each_tail(&self, group: Cgx, show: &mut dyn FnMut(Range<u64>)) -> Result<()> {
         let go_on = &mut |_| Ok(());
-        self.each_dinode_or(go_on, &mut |_, dinode| tails(dinode, &self.g).for_each(&mut *show)).await
+        self.each_dinode_of(group, go_on, &mut |_, dinode| tails(dinode, &self.g).for_each(&mut *show)).await
     }
 }
 

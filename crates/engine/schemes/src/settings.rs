@@ -91,6 +91,8 @@ pub struct Settings {
     pub checkpoint: Option<Checkpoint>,
     /// `learning=`: whether, and by which rule, an active journal learns what should have replicas.
     pub learning: Option<Learns>,
+    /// `scrub=`: the weeks in which an active journal reads once all that its map knows.
+    pub scrub: Option<u32>,
     /// Rules, by name, that the scheme breaks although it declares them: the crash explorer must detect it.
     pub without: BTreeSet<String>,
 }
@@ -106,12 +108,14 @@ impl Settings {
             Some(Ok(()))
         }
         let seconds = || value.parse().ok().filter(|seconds| (1..=3600).contains(seconds)).map(Duration::from_secs);
+        let weeks = || value.parse().ok().filter(|weeks| (1..=520).contains(weeks));
         match key {
             "allocinit" => put(&mut self.alloc_init, by_name(&AllocInit::NAMES, value), "must be none, dirs or all"),
             "logmode" => put(&mut self.log_mode, by_name(&LogMode::NAMES, value), "must be sync, async or group"),
             "data" => put(&mut self.data, by_name(&DataMode::NAMES, value), "must be journal, ordered or writeback"),
             "checkpoint" => put(&mut self.checkpoint, by_name(&Checkpoint::NAMES, value), "must be now or late"),
             "learning" => put(&mut self.learning, by_name(&Learns::NAMES, value), "must be yes, no, docks or jumps"),
+            "scrub" => put(&mut self.scrub, weeks(), "must be weeks, 1 to 520"),
             "commit" => put(&mut self.commit, seconds(), "must be seconds, 1 to 3600"),
             _ => None,
         }
@@ -120,6 +124,7 @@ impl Settings {
     /// All settings, as `key=value`, ordered by name.
     pub fn said(&self) -> Vec<String> {
         let commit = self.commit.map(|commit| format!("commit={}", commit.as_secs()));
+        let scrub = self.scrub.map(|weeks| format!("scrub={weeks}"));
         let named = [
             ("allocinit", name_of(&AllocInit::NAMES, self.alloc_init)),
             ("checkpoint", name_of(&Checkpoint::NAMES, self.checkpoint)),
@@ -128,7 +133,7 @@ impl Settings {
             ("logmode", name_of(&LogMode::NAMES, self.log_mode)),
         ];
         let named = named.into_iter().filter_map(|(key, value)| Some(format!("{key}={}", value?)));
-        let mut said: Vec<String> = named.chain(commit).collect();
+        let mut said: Vec<String> = named.chain(commit).chain(scrub).collect();
         said.sort();
         said
     }
@@ -150,6 +155,9 @@ mod tests {
         assert!(matches!(settings.set("learning", "maybe"), Some(Err(_))));
         assert_eq!(settings.set("learning", "no"), Some(Ok(())));
         assert_eq!((settings.learning, settings.said().contains(&"learning=no".into())), (Some(Learns::No), true));
+        assert!(matches!(settings.set("scrub", "0"), Some(Err(_))));
+        assert_eq!(settings.set("scrub", "4"), Some(Ok(())));
+        assert!(settings.said().contains(&"scrub=4".into()));
         assert_eq!(settings.set("speed", "fast"), None);
     }
 }

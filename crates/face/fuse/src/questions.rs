@@ -13,5 +13,8 @@ pub const TRACE: &str = "user.ordofs.trace.";
 /// interrupted and the volume be unmounted. Only root and the server's own user may ask.
 pub const SCRUB: &str = "user.ordofs.scrub.";
 
+/// As [`SCRUB`], of taking checksums of what is in use and unknown so far; the number is that of a fragment.
+pub const ADOPT: &str = "user.ordofs.adopt.";
+
 /// The maximum length of an answer in bytes.
 pub(crate) const ANSWER_MOST: usize = 4096;

@@ -7,7 +7,7 @@
 use crate::located::{Located, locate_on};
 use crate::sectors::get;
 use crate::{Found, Fs, MountOptions, Mounted, Notice, Notices, OpenError};
-use ordo_active::{Active, Adopted, Apart, Scrubbed};
+use ordo_active::{Active, Adopted, Apart, Pass, Scrubbed};
 use ordo_buf::{LogKind, Scheme};
 use ordo_disk::{Disk, DiskError, Kind};
 use ordo_ondisk::cg::{self, Cg};
@@ -38,7 +38,15 @@ pub struct ActiveState {
     pub replicas: u64,
     /// Reads that were served from a replica since the mount.
     pub from_replica: u64,
+    /// How far the pass over all that is known has come: of a mount with a schedule (`scrub=WEEKS`), and the last
+    /// whole one by anybody.
+    pub pass: Pass,
+    /// Fragments that this pass has read.
+    pub passed: u64,
 }
+
+/// Fragments of which the map may know one checksum together.
+const TOGETHER: u64 = 8;
 
 /// Where the newest bytes are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,7 +69,8 @@ impl ActiveState {
     fn with(active: &Active, rest: Rest) -> ActiveState {
         let ordo_active::State { groups, mapped, copies, healed, lost_pages, forced, replicas, from_replica, .. } =
             active.state();
-        ActiveState { rest, groups, mapped, copies, healed, lost_pages, forced, replicas, from_replica }
+        let (pass, passed) = (active.pass(), active.read_in_pass());
+        ActiveState { rest, groups, mapped, copies, healed, lost_pages, forced, replicas, from_replica, pass, passed }
     }
 }
 
@@ -207,6 +216,7 @@ pub fn scrub(rt: &Rt, located: &Located) -> Result<Scrubbed, OpenError> {
             ordo_recover::active_disk(rt, located.disk.clone(), sb, options).await.map_err(OpenError::active)?;
         let (_, active) = found.ok_or(OpenError::NoActive(Keeper::ACTIVE))?;
         let done = active.scrub().await?;
+        all_was_read(&active, rt.wall().0);
         made_durable(&active).await?;
         Ok(done)
     })
@@ -227,7 +237,7 @@ pub fn scrub_and_adopt(rt: &Rt, located: Located, notices: &Notices) -> Result<(
     rt.block_on(async {
         let mounted = Mounted::mount(rt, located, &options).await?;
         let done = match mounted.active_disk() {
-            Some(active) => adopted(active, &sb, &mounted).await,
+            Some(active) => adopted(rt, active, &sb, &mounted).await,
             None => Err(OpenError::NoActive(Keeper::ACTIVE)),
         };
         let unmounted = mounted.unmount().await;
@@ -236,43 +246,91 @@ pub fn scrub_and_adopt(rt: &Rt, located: Located, notices: &Notices) -> Result<(
     })
 }
 
-async fn adopted(active: &Active, sb: &Superblock, mounted: &Mounted) -> Result<(Scrubbed, Adopted), OpenError> {
+async fn adopted(
+    rt: &Rt,
+    active: &Active,
+    sb: &Superblock,
+    mounted: &Mounted,
+) -> Result<(Scrubbed, Adopted), OpenError> {
     let scrubbed = active.scrub().await?;
-    let apart = read_apart(mounted.fs(), sb).await?;
-    let (disk, g): (Rc<dyn Disk>, _) = (Rc::new(active.clone()), sb.geometry());
-    // The superblock is written past every journal, and so is the record of the one writer before it.
-    let first = (sb.at.0 + SBLOCKSIZE as u64).div_ceil(g.fsize.into());
-    let mut adopted = Adopted::default();
-    for c in (0..g.ncg).map(Cgx) {
-        let block = get(&disk, g.byte(g.cgtod(c)), g.cgsize as usize, Kind::Maps).await?;
-        let layout = cg::check(&block, &g, c).map_err(ordo_vfs::Error::corrupt)?;
-        let free = Cg::new(&block, layout, g.endian).map(|group| group.free()).unwrap_or_default();
-        let (base, count) = (g.cgbase(c).0, u32::try_from(g.size - g.cgbase(c).0).unwrap_or(u32::MAX).min(g.fpg));
-        let mut next = 0;
-        while next < count {
-            let start = (next..count).find(|i| !cg::map::get(free, *i)).unwrap_or(count);
-            next = cg::map::first_set(free, start, count).unwrap_or(count);
-            let run = (base + u64::from(start)).max(first)..base + u64::from(next);
-            if run.start < run.end {
-                adopted += active.adopt(run, &apart).await?;
-            }
-        }
+    all_was_read(active, rt.wall().0);
+    let mut apart = apart_in_all(sb);
+    for c in (0..sb.geometry().ncg).map(Cgx) {
+        tails_of_group(mounted.fs(), c, &mut apart).await?;
+    }
+    let (mut adopted, mut next) = (Adopted::default(), Some(0));
+    while let Some(from) = next {
+        let some;
+        (some, next) = adopt_some(active, sb, &apart, from, u64::MAX).await?;
+        adopted += some;
     }
     made_durable(active).await?;
     Ok((scrubbed, adopted))
 }
 
-/// What is read apart from what lies beside it: the tails of files, and the maps of the groups.
-async fn read_apart(fs: &Fs, sb: &Superblock) -> Result<Apart, OpenError> {
+/// Takes the checksums of what is in use in the cylinder group of fragment `from`, from there on, of at most `most`
+/// fragments. Returns the fragment at which the next part begins, `None` at the end of the volume. Calls go on
+/// meanwhile: what they take into use since their last transaction is not adopted.
+pub(crate) async fn adopt_some(
+    active: &Active,
+    sb: &Superblock,
+    apart: &Apart,
+    from: u64,
+    most: u64,
+) -> Result<(Adopted, Option<u64>), OpenError> {
+    let (disk, g): (Rc<dyn Disk>, _) = (Rc::new(active.clone()), sb.geometry());
+    // The superblock is written past every journal, and so is the record of the one writer before it.
+    let first = (sb.at.0 + SBLOCKSIZE as u64).div_ceil(g.fsize.into());
+    let mut adopted = Adopted::default();
+    let Some(c) = u32::try_from(from / u64::from(g.fpg)).ok().filter(|c| *c < g.ncg).map(Cgx) else {
+        return Ok((adopted, None));
+    };
+    let block = get(&disk, g.byte(g.cgtod(c)), g.cgsize as usize, Kind::Maps).await?;
+    let layout = cg::check(&block, &g, c).map_err(ordo_vfs::Error::corrupt)?;
+    let free = Cg::new(&block, layout, g.endian).map(|group| group.free()).unwrap_or_default();
+    let (base, count) = (g.cgbase(c).0, u32::try_from(g.size - g.cgbase(c).0).unwrap_or(u32::MAX).min(g.fpg));
+    let (mut next, mut left) = ((from - base) as u32, most.max(TOGETHER));
+    while next < count {
+        let start = (next..count).find(|i| !cg::map::get(free, *i)).unwrap_or(count);
+        next = cg::map::first_set(free, start, count).unwrap_or(count);
+        let all = base + u64::from(start)..base + u64::from(next);
+        // A part ends with whole spans: what it cuts through would be known by the fragment.
+        let end = all.end.min(all.start.saturating_add(left) / TOGETHER * TOGETHER).max(all.start);
+        let run = all.start.max(first)..end;
+        if run.start < run.end {
+            adopted += active.adopt(run, apart).await?;
+        }
+        if end < all.end {
+            return Ok((adopted, Some(end)));
+        }
+        left -= end - all.start;
+    }
+    Ok((adopted, Some(base + u64::from(g.fpg))))
+}
+
+/// Somebody has read all that the map knows, and this is the time.
+pub(crate) fn all_was_read(active: &Active, now: i64) {
+    let now = now.max(0) as u64;
+    active.set_pass(Pass { next: 0, began: now, ended: now });
+}
+
+/// What is read apart from what lies beside it: the maps of the groups, and the tails of files, none of which are
+/// known yet.
+pub(crate) fn apart_in_all(sb: &Superblock) -> Apart {
     let g = sb.geometry();
     let mut apart = Apart::new(g.frag);
     for group in (0..g.ncg).map(|c| g.cgtod(Cgx(c))) {
         apart.add(group.0..group.plus(g.frag).0);
     }
-    if let Fs::Ffs(fs) = fs {
-        fs.layout().each_tail(&mut |frags| apart.add(frags)).await?;
+    apart
+}
+
+/// Adds the tails of the files whose inodes are in this group.
+pub(crate) async fn tails_of_group(fs: &Fs, group: Cgx, apart: &mut Apart) -> Result<(), OpenError> {
+    match fs {
+        Fs::Ffs(fs) => Ok(fs.layout().each_tail(group, &mut |frags| apart.add(frags)).await?),
+        Fs::Lfs(_) => Ok(()),
     }
-    Ok(apart)
 }
 
 /// Makes what a scrub has healed durable.

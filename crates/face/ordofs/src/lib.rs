@@ -129,7 +129,9 @@ pub use locate::{begins_at, locate, locate_damaged, locate_to_write};
 pub use located::{Located, locate_on};
 pub use log_home::{is_stream, open_log};
 pub use make::{Format, NewLfs, NewVolume, Newfs, Plan, cleared, refuse_existing};
-pub use mounted::{LeaksPhase, LeaksProgress, LfsSegments, LfsState, Mounted, ScrubbedPart, without_rules};
+pub use mounted::{
+    AdoptedPart, LeaksPhase, LeaksProgress, LfsSegments, LfsState, Mounted, ScrubbedPart, without_rules,
+};
 pub use notice::{Notice, Notices, Weight};
 pub use option_words::{option_list, parse_size, split_options};
 pub use options::{COMMIT, DEFAULT_SCHEME, LFS_SCHEME, Limits, MountOptions, QuotaLimits, default_scheme};
@@ -141,7 +143,7 @@ pub use snapshot::{Snapshot, is_snapshot, kept_in_repair, locate_snapshot, make_
 pub use tune::{Acls, JournalChange, MmpChange, TuneError, Tuned, Tuning, VolumeId};
 pub use unread::UnreadLog;
 
-pub use ordo_active::{Adopted, Scrubbed};
+pub use ordo_active::{Adopted, Pass, Scrubbed};
 pub use ordo_buf::{BufCounts, CrashLeaves, Durable, LogKind, Policy, Promises, Spread, Syncer};
 pub use ordo_disk as disk;
 pub use ordo_ffs as ffs;

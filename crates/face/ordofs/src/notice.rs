@@ -58,6 +58,10 @@ pub enum Notice {
     },
     /// So many pages of the map of an active journal cannot be read: what they had is not verified any more.
     MapDamaged(u32),
+    /// The scrub of the schedule has found that nothing has the right bytes of what lies at this byte of the volume.
+    NowhereRight(u64),
+    /// There is no scrub of the schedule, or it ended early, for this reason.
+    NotScrubbed(String),
     /// The volume turned read-only while it was mounted, for this reason.
     TurnedReadOnly(Arc<str>),
     /// Contents of a file could not be written. They stay in memory, and the write is tried again.
@@ -118,6 +122,7 @@ impl Notice {
             | Notice::LogWaits { .. }
             | Notice::MapGivenUp(_)
             | Notice::ActiveUnusable { .. }
+            | Notice::NotScrubbed(_)
             | Notice::MapDamaged(_) => Weight::Warning,
             _ => Weight::Error,
         }
@@ -144,6 +149,10 @@ impl fmt::Display for Notice {
                 "{pages} pages of its map of copies cannot be read: what they had is not verified until it is written \
                  again"
             ),
+            Notice::NowhereRight(at) => {
+                write!(f, "a scrub has found no right copy of what lies at byte {at}; ordo scrub counts all such places")
+            }
+            Notice::NotScrubbed(why) => write!(f, "until it is mounted again no schedule scrubs it: {why}"),
             Notice::FromCopy { group } => write!(
                 f,
                 "its superblock is damaged: it is read as the copy in group {group} describes it, read-only and without \

@@ -3,6 +3,7 @@
 use crate::disk::Wrong;
 use crate::entry::{Entry, Frag, SPAN};
 use crate::layer::{Active, Copies, Layer};
+use crate::root::Pass;
 use ordo_disk::{Block, Cause, DiskError, DiskOff, DiskOp, Kind, ReadPart, Tag, WritePart};
 use std::ops::Range;
 
@@ -17,6 +18,8 @@ pub struct Scrubbed {
     pub bad_copies: u64,
     /// Fragments without a right copy.
     pub rotten: u64,
+    /// The address of the first of these.
+    pub first_rotten: Option<DiskOff>,
 }
 
 impl std::ops::AddAssign for Scrubbed {
@@ -25,6 +28,14 @@ impl std::ops::AddAssign for Scrubbed {
         self.healed += more.healed;
         self.bad_copies += more.bad_copies;
         self.rotten += more.rotten;
+        self.first_rotten = self.first_rotten.or(more.first_rotten);
+    }
+}
+
+impl Scrubbed {
+    fn is_rotten(&mut self, at: DiskOff, frags: u64) {
+        self.rotten += frags;
+        self.first_rotten = self.first_rotten.or(Some(at));
     }
 }
 
@@ -147,7 +158,7 @@ impl Layer {
                 self.disk.write(self.home(frag), vec![part], false).await?;
                 done.healed += 1;
             }
-            (None, None, _) => done.rotten += 1,
+            (None, None, _) => done.is_rotten(self.home(frag), 1),
             _ => {}
         }
         Ok(())
@@ -234,11 +245,45 @@ impl Active {
             if let Some((_, sum)) = known {
                 done.blocks += SPAN;
                 let home = layer.read_raw(layer.home(first), SPAN * layer.area.frag).await;
-                done.rotten += if home.is_ok_and(|home| crc32c::crc32c(&home) == sum) { 0 } else { SPAN };
+                if !home.is_ok_and(|home| crc32c::crc32c(&home) == sum) {
+                    done.is_rotten(layer.home(first), SPAN);
+                }
             }
             layer.release(first..next);
         }
         Ok((done, Some(next + SPANS)))
+    }
+
+    /// How far the pass over all has come that somebody does in parts.
+    pub fn pass(&self) -> Pass {
+        self.0.root.borrow().pass
+    }
+
+    /// Sets that; durable with the next root. A map that knows nothing keeps none.
+    pub fn set_pass(&self, pass: Pass) {
+        if !self.0.map.borrow().is_empty() {
+            self.0.root.borrow_mut().pass = pass;
+            self.0.passed.set(true);
+        }
+    }
+
+    /// How many fragments that pass has read. They are counted again only when it has gone on.
+    pub fn read_in_pass(&self) -> u64 {
+        let next = self.pass().next;
+        let (counted, count) = self.0.counted.get();
+        if counted == next {
+            return count;
+        }
+        let count = self.read_before(next);
+        self.0.counted.set((next, count));
+        count
+    }
+
+    /// How many fragments a pass has read that goes on at `next`.
+    pub fn read_before(&self, next: u64) -> u64 {
+        let map = self.0.map.borrow();
+        let spans = next.checked_sub(SPANS).map_or(0, |next| map.spans(0..next).count() as u64 * SPAN);
+        map.entries(0..next.min(SPANS)).count() as u64 + spans
     }
 
     /// Where the bytes of a range of the volume lie, in pieces that lie together: home first, unless it lacks them,

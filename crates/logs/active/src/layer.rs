@@ -8,7 +8,7 @@ use crate::map::Map;
 use crate::options::{Kept, OpenError, Options};
 use crate::page::{self, Down, Items, PAGE};
 use crate::replicas::Replicas;
-use crate::root::Root;
+use crate::root::{Pass, Root};
 use crate::tree::{Change, Tree};
 use ordo_disk::{
     Block, ByteRange, Cause, Disk, DiskError, DiskOff, DiskOp, Homeward, KeepsCopies, Kind, ReadPart, Stored, Tag,
@@ -98,6 +98,10 @@ pub(crate) struct Layer {
     pub(crate) head: Cell<u64>,
     /// Serializes what makes the map durable.
     settling: Mutex<()>,
+    /// The root in memory has a pass of scrubs that none on the disk has.
+    pub(crate) passed: Cell<bool>,
+    /// How many fragments a pass has read that goes on at the first number ([`Active::read_in_pass`]).
+    pub(crate) counted: Cell<(u64, u64)>,
     failed: RefCell<Option<DiskError>>,
     /// Serializes headers of group journals.
     pub(crate) heading: Mutex<()>,
@@ -168,7 +172,7 @@ impl Active {
         let near = info.size / area.groups.len().max(1) as u64;
         let (pages, id) = (area.pages, kept.by.unwrap_or(0));
         let base = Base::default();
-        let none = Root { number: 0, id, before: id, upto: 0, base, line: 0, frag, top: None };
+        let none = Root { number: 0, id, before: id, upto: 0, base, line: 0, frag, pass: Pass::default(), top: None };
         let layer = Layer {
             base: info.size.next_multiple_of(area.place_len().max(1 << 16)),
             near_head,
@@ -188,6 +192,8 @@ impl Active {
             last: Cell::new(0),
             head: Cell::new(0),
             settling: Mutex::new(()),
+            passed: Cell::new(false),
+            counted: Cell::default(),
             failed: RefCell::new(None),
             heading: Mutex::new(()),
             busy: RefCell::default(),
@@ -517,7 +523,7 @@ impl Layer {
         if let Some(error) = &*self.failed.borrow() {
             return Err(error.clone());
         }
-        let changed = self.tree.borrow().is_changed();
+        let changed = self.passed.take() || self.tree.borrow().is_changed();
         if begins.is_none() && !changed {
             return Ok(());
         }
@@ -528,7 +534,8 @@ impl Layer {
             *self.failed.borrow_mut() = Some(error.clone());
             return done;
         }
-        *self.root.borrow_mut() = root;
+        let pass = self.root.borrow().pass;
+        *self.root.borrow_mut() = Root { pass, ..root };
         self.tree.borrow_mut().release(&change.gone);
         self.map.borrow_mut().went_down();
         if let Some(id) = begins {

@@ -72,6 +72,7 @@ pub use heal::Scrubbed;
 pub use layer::{Active, Copies, State, Watch};
 pub use options::{Kept, OpenError, Options};
 pub use past::{Moment, Past};
+pub use root::Pass;
 pub use verified::{NowhereRight, Verified};
 
 #[cfg(test)]

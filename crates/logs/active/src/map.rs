@@ -71,6 +71,10 @@ impl Map {
             + self.wide.values().map(|wide| wide.known.count_ones() as usize * SPAN as usize).sum::<usize>()
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.is_empty() && self.wide.is_empty()
+    }
+
     pub(crate) fn copies(&self) -> u64 {
         self.copies
     }

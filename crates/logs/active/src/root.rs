@@ -31,9 +31,25 @@ struct Raw {
     spread: U32,
     start: U32,
     line: U32,
-    zero: [u8; 436],
+    pass_next: U64,
+    pass_began: U64,
+    pass_ended: U64,
+    zero: [u8; 412],
 }
 const _: () = assert!(size_of::<Raw>() == 512);
+
+/// A pass over all that the map knows, in parts ([`crate::Active::scrub_some`]): how far it has come. Kept with the
+/// map, whose next root has it. Times are seconds since 1970, 0 if there was none. Nothing here is trusted: whatever
+/// stands in a root, the parts read what the map has.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Pass {
+    /// Where the next part begins.
+    pub next: u64,
+    /// When it began.
+    pub began: u64,
+    /// When the last whole one ended.
+    pub ended: u64,
+}
 
 /// A root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,6 +68,8 @@ pub(crate) struct Root {
     pub(crate) line: u32,
     /// Bytes of a fragment.
     pub(crate) frag: u32,
+    /// How far the scrub has come.
+    pub(crate) pass: Pass,
     /// The topmost page, and its level.
     pub(crate) top: Option<(Down, u32)>,
 }
@@ -64,6 +82,8 @@ impl Root {
         (raw.upto, raw.frag) = (self.upto.into(), self.frag.into());
         raw.spread = u32::from(self.base.spread).into();
         (raw.start, raw.line) = (self.base.start.into(), self.line.into());
+        raw.pass_next = self.pass.next.into();
+        (raw.pass_began, raw.pass_ended) = (self.pass.began.into(), self.pass.ended.into());
         if let Some((down, level)) = self.top {
             (raw.levels, raw.page, raw.page_sum) = (level.saturating_add(1).into(), down.page.into(), down.sum.into());
         }
@@ -88,6 +108,7 @@ impl Root {
             base: Base { spread: raw.spread.get() != 0, start: raw.start.get() },
             line: raw.line.get(),
             frag: raw.frag.get(),
+            pass: Pass { next: raw.pass_next.get(), began: raw.pass_began.get(), ended: raw.pass_ended.get() },
             top: top.map(|level| (Down { page: raw.page.get(), sum: raw.page_sum.get() }, level)),
         })
     }
@@ -112,6 +133,7 @@ mod tests {
             base: Base { spread: true, start: 3 },
             line: 9,
             frag: 2048,
+            pass: Pass { next: 1 << 63 | 40, began: 10, ended: 9 },
             top: Some((Down { page: 1, sum: 2 }, 1)),
         };
         let next = Root { number: 5, top: None, ..root };

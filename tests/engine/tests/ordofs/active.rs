@@ -12,7 +12,7 @@ use ordofs::{
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 
-const FILES: u32 = 60;
+pub(crate) const FILES: u32 = 60;
 
 pub(crate) struct Bed {
     pub(crate) rt: Rt,
@@ -212,6 +212,13 @@ fn what_was_adopted_does_not_come_back_over_what_was_written_since() {
 /// only one that cannot be read.
 #[test]
 fn of_small_files_beside_each_other_each_is_verified_by_itself() {
+    small_files_are_apart(|bed| {
+        scrub_and_adopt(&bed.rt, locate_on(&bed.rt, bed.disk()).unwrap(), &Notices::default()).unwrap();
+    });
+}
+
+/// Small files that lie beside each other, adopted, are verified one by one.
+pub(crate) fn small_files_are_apart(adopt: impl FnOnce(&Bed)) {
     const SMALL: usize = 3000;
     let bed = Bed::new();
     let mounted = bed.mount("active", "ordered");
@@ -227,7 +234,7 @@ fn of_small_files_beside_each_other_each_is_verified_by_itself() {
         }
     });
     bed.unmount(mounted);
-    scrub_and_adopt(&bed.rt, locate_on(&bed.rt, bed.disk()).unwrap(), &Notices::default()).unwrap();
+    adopt(&bed);
     bed.rt.drop_tasks();
     let located = locate_on(&bed.rt, bed.disk()).unwrap();
     let mounted = bed.mount("active", "ordered");

@@ -21,6 +21,7 @@ mod notices;
 mod numbers;
 mod padding;
 mod paths;
+mod patrol;
 mod placement;
 mod quotas;
 mod random;

@@ -1,5 +1,6 @@
 //! What `ordo info` says of an active journal.
 
+use crate::text;
 use ordofs::{ActiveState, Rest};
 use serde::Serialize;
 
@@ -27,6 +28,14 @@ pub(crate) struct ActiveInfo {
     replicas: u64,
     #[serde(skip_serializing_if = "is_none")]
     from_replica: u64,
+    /// When the last whole pass of scrubs ended, in UTC.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scrubbed: Option<String>,
+    /// When the present one began, of a schedule, and the fragments that it has read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scrub_began: Option<String>,
+    #[serde(skip_serializing_if = "is_none")]
+    scrub_read: u64,
 }
 
 fn is_none<T: Default + PartialEq>(count: &T) -> bool {
@@ -40,16 +49,40 @@ impl ActiveInfo {
             Rest::Clean => "clean",
             Rest::Dirty => "dirty",
         };
-        let ActiveState { groups, mapped, copies, healed, lost_pages, forced, replicas, from_replica, .. } = *active;
-        ActiveInfo { state, groups, mapped, copies, healed, lost_pages, forced, replicas, from_replica }
+        let time = |at: u64| (at > 0).then(|| text::time(i64::try_from(at).unwrap_or(i64::MAX)));
+        ActiveInfo {
+            state,
+            groups: active.groups,
+            mapped: active.mapped,
+            copies: active.copies,
+            healed: active.healed,
+            lost_pages: active.lost_pages,
+            forced: active.forced,
+            replicas: active.replicas,
+            from_replica: active.from_replica,
+            scrubbed: time(active.pass.ended),
+            scrub_began: time(active.pass.began).filter(|_| active.passed > 0),
+            scrub_read: active.passed,
+        }
     }
 
     pub(super) fn line(&self) -> String {
-        let ActiveInfo { state, groups, mapped, copies, lost_pages, forced, .. } = self;
-        let lost = if *lost_pages > 0 { format!("; {lost_pages} pages of the map are lost") } else { String::new() };
-        let forced = if *forced > 0 { format!("; {forced} forced checkpoints") } else { String::new() };
-        format!(
-            "{state}; {groups} group journals, {mapped} fragments known, {copies} of them with a copy{forced}{lost}"
-        )
+        let ActiveInfo { state, groups, mapped, copies, lost_pages, forced, scrubbed, scrub_began, scrub_read, .. } =
+            self;
+        let mut line =
+            format!("{state}; {groups} group journals, {mapped} fragments known, {copies} of them with a copy");
+        if *forced > 0 {
+            line += &format!("; {forced} forced checkpoints");
+        }
+        if *lost_pages > 0 {
+            line += &format!("; {lost_pages} pages of the map are lost");
+        }
+        if let Some(time) = scrubbed {
+            line += &format!("; scrubbed: {time}");
+        }
+        if let Some(time) = scrub_began {
+            line += &format!("; {scrub_read} scrubbed since {time}");
+        }
+        line
     }
 }

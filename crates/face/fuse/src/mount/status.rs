@@ -1,7 +1,7 @@
 //! Querying the server of a mount for the state of its volume.
 
 use super::table;
-use crate::questions::{ANSWER_MOST, SCRUB, STATUS};
+use crate::questions::{ANSWER_MOST, STATUS};
 use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::io;
@@ -17,14 +17,14 @@ pub fn status(source: &OsStr) -> io::Result<Option<(PathBuf, Option<String>)>> {
     Ok(Some((dir, text)))
 }
 
-/// Has the server read and heal a part of what it can verify, from the number `from` on, of the volume that is mounted
-/// from `place`, or at it. `None` if none is. `Some(Err(_))` if the server refused or failed.
+/// Has the server do a part of the work `what` ([`crate::SCRUB`], [`crate::ADOPT`]), from the number `from` on, for the
+/// volume that is mounted from `place`, or at it. `None` if none is. `Some(Err(_))` if the server refused or failed.
 ///
 /// # Errors
 /// The system's, without `/proc`.
-pub fn scrub(place: &OsStr, from: u64) -> io::Result<Option<Result<String, Errno>>> {
+pub fn work(what: &str, place: &OsStr, from: u64) -> io::Result<Option<Result<String, Errno>>> {
     let Some(dir) = found(place)? else { return Ok(None) };
-    Ok(Some(ask(&dir, &format!("{SCRUB}{from}")).and_then(|text| text.ok_or(Errno::ILSEQ))))
+    Ok(Some(ask(&dir, &format!("{what}{from}")).and_then(|text| text.ok_or(Errno::ILSEQ))))
 }
 
 /// Where `place` is mounted, or the mount that is there.

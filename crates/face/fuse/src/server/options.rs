@@ -5,8 +5,8 @@ use rustix::io::Errno;
 use std::pin::Pin;
 use std::rc::Rc;
 
-/// The work of [`crate::SCRUB`], and its result. `Err`: the disk failed, or the volume has nothing with which to
-/// verify.
+/// The work of [`crate::SCRUB`] or [`crate::ADOPT`], and its result. `Err`: the disk failed, or the volume has nothing
+/// with which to verify.
 pub type Scrub = Box<dyn Fn(u64) -> Pin<Box<dyn Future<Output = Result<String, Errno>>>>>;
 
 /// The server's report on its volume.
@@ -46,6 +46,8 @@ pub struct ServeOptions {
     pub status: Option<Box<dyn Fn() -> Status>>,
     /// The work of [`crate::SCRUB`].
     pub scrub: Option<Scrub>,
+    /// The work of [`crate::ADOPT`].
+    pub adopt: Option<Scrub>,
     /// Called when the end takes long: from then on a signal gives it up.
     pub ends_slowly: Rc<dyn Fn()>,
     /// Called for every error of disk or image, of which the caller of the file system sees only an errno.
@@ -67,6 +69,7 @@ impl Default for ServeOptions {
             ready: None,
             status: None,
             scrub: None,
+            adopt: None,
             ends_slowly: Rc::new(|| ()),
             complain: Box::new(|_| ()),
         }

@@ -4,7 +4,7 @@ use super::shared::Server;
 use crate::proto::abi::{SETXATTR_ACL_KILL_SGID, SetxattrIn};
 use crate::proto::reply::{Answer, Reply, sized};
 use crate::proto::request::Head;
-use crate::questions::{ANSWER_MOST, SCRUB, STATUS, TRACE};
+use crate::questions::{ADOPT, ANSWER_MOST, SCRUB, STATUS, TRACE};
 use crate::transport::Transport;
 use ordo_vfs::{Caller, FileSystem, Mode, NodeId, SetAttr, XattrMode};
 use rustix::fs::XattrFlags;
@@ -46,16 +46,17 @@ impl<F: FileSystem, T: Transport> Server<F, T> {
         {
             return if may() { self.tape.ask(word, room) } else { Err(Errno::PERM) };
         }
+        let works = [(SCRUB, &self.opts.scrub), (ADOPT, &self.opts.adopt)];
+        let asked = |(word, work): (&str, _)| Some((name.strip_prefix(word.as_bytes())?, Option::as_ref(work)?));
         if node == self.fs.root()
-            && let Some(from) = name.strip_prefix(SCRUB.as_bytes())
-            && let Some(scrub) = &self.opts.scrub
+            && let Some((from, work)) = works.into_iter().find_map(asked)
         {
             let from = std::str::from_utf8(from).ok().and_then(|from| from.parse().ok()).ok_or(Errno::INVAL)?;
             return match (may(), room) {
                 (false, _) => Err(Errno::PERM),
                 // The size of the result is not worth the work.
                 (true, 0) => sized(&[0; ANSWER_MOST], 0),
-                (true, _) => sized(scrub(from).await?.as_bytes(), room),
+                (true, _) => sized(work(from).await?.as_bytes(), room),
             };
         }
         if name == STATUS.as_bytes()

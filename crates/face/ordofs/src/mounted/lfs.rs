@@ -149,6 +149,7 @@ fn check(options: &MountOptions) -> std::result::Result<(), OpenError> {
         ("data", of.data.is_some()),
         ("checkpoint", of.checkpoint.is_some()),
         ("learning", of.learning.is_some()),
+        ("scrub", of.scrub.is_some()),
     ];
     match unfit.iter().find(|(_, given)| *given) {
         Some((name, _)) => Err(OpenError::OnlySchemes(name)),

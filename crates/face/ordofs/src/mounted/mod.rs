@@ -5,14 +5,15 @@ mod engine;
 mod lfs;
 mod mount;
 mod open;
+mod parts;
+mod patrol;
 mod ufs;
 
-pub use active::ScrubbedPart;
+pub use active::{AdoptedPart, ScrubbedPart};
 pub use lfs::{LfsSegments, LfsState, without_rules};
 
 use crate::claim;
 use crate::{Fs, UnreadLog};
-use ordo_active::Active;
 use ordo_buf::{Cache, Scheme};
 use ordo_disk::fence::Claim;
 use ordo_reclaim::Reclaimer;
@@ -63,7 +64,7 @@ pub struct Mounted {
     acls: bool,
     id: u64,
     /// The disk below, if it is an active one.
-    active_disk: Option<Active>,
+    active_disk: Option<parts::ActiveDisk>,
     /// If a crash of soft updates had left the volume when it was mounted.
     reclaimer: Option<Rc<Reclaimer>>,
     /// The claim of the volume, if this mount has to give it back.
@@ -171,6 +172,9 @@ impl Mounted {
     /// # Errors
     /// `Io` when something could not be written: the volume is then marked as one that needs a check.
     pub async fn unmount(self) -> Result<()> {
+        if let Some(disk) = &self.active_disk {
+            disk.parts.end().await;
+        }
         let unmounted = self.fs.unmount().await;
         // Clean or not: this writer is gone.
         claim::given_back(self.claim.as_ref()).await;

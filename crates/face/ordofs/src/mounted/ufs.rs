@@ -4,6 +4,8 @@
 //! before: snapshots keep what a replay writes over; the replay decides what the superblock says; that decides whether
 //! the volume may be written; only then a log begins, and the layout marks the volume as in use.
 
+use super::parts::{ActiveDisk, Parts};
+use super::patrol;
 use super::{LeaksPhase, Mounted, engine};
 use crate::located::Located;
 use crate::{Fs, MountOptions, Notice, Notices, OpenError, QuotaLimits, UnreadLog};
@@ -48,13 +50,23 @@ impl Mounted {
         let (found, id) = (located.found.ufs()?.clone(), located.found.id());
         let access = mount.judge(&located, &found, not_replayed);
         let active = mount.open_active(&located, &access).await?;
-        let active_disk = active.as_ref().map(|(_, active)| active.clone());
+        let active_disk = active.as_ref().map(|(_, active)| ActiveDisk {
+            active: active.clone(),
+            sb: Rc::new(found.superblock.clone()),
+            parts: Rc::new(Parts::new()),
+        });
         let queue = mount.begin_log(located, active, &access).await?;
         let cache = mount.cache(queue, &access);
         let acls = found.superblock.features().acls;
         let fs = mount.open_layout(&cache, found).await?;
         begin_quotas(&fs, quotas.filter(|_| !cache.health().is_read_only()), was_clean).await?;
         let reclaimer = mount.reclaim(&fs);
+        match (options.settings.scrub, &active_disk) {
+            (None, _) => {}
+            (Some(weeks), Some(disk)) if access.writes => patrol::begin(&cache, disk, weeks, options.notices.clone()),
+            (Some(_), Some(_)) => mount.tell(&Notice::NotScrubbed("it is mounted read-only".into())),
+            (Some(_), None) => mount.tell(&Notice::NotScrubbed("it is mounted without an active journal".into())),
+        }
         let Access { why_read_only, unread_log, .. } = access;
         let mounted = Mounted::of(Fs::Ffs(fs), cache, id);
         Ok(Mounted { why_read_only, unread_log, acls, active_disk, reclaimer, ..mounted })

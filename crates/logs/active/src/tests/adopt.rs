@@ -1,7 +1,7 @@
 //! What no transaction has written: adopted, verified, and overwritten; and a disk seen by who is not its writer.
 
 use super::*;
-use crate::{Adopted, Apart, NowhereRight, Verified};
+use crate::{Adopted, Apart, NowhereRight, Pass, Verified};
 use ordo_disk::read_len;
 
 /// Fragments of the file of the journal.
@@ -159,4 +159,36 @@ fn who_is_not_the_writer_gets_right_bytes_and_writes_nothing_for_them() {
         assert_eq!(read(disk, 6).unwrap(), bytes(9));
         assert_eq!(begins_with(), if disk.unproven() > 0 { [0, 0] } else { [0xee, 0xee] });
     }
+}
+
+#[test]
+fn a_pass_is_kept_with_the_map_and_goes_on_anywhere() {
+    let bed = Bed::new();
+    let open = bed.begin(None, ID);
+    let pass = Pass { next: 9, began: 5, ended: 4 };
+    open.active.set_pass(pass);
+    assert_eq!(open.active.pass(), Pass::default(), "nothing is known");
+    adopt(&bed, &open.active, 0..21);
+    open.active.set_pass(pass);
+    bed.rt.block_on(open.active.settled()).unwrap();
+    let reopened = |by| bed.active(Kept { by: Some(by), dirty: false });
+    assert_eq!((reopened(ID).pass(), reopened(ID + 1).pass()), (pass, Pass::default()), "the map of another is void");
+    // Two spans, which come last, and what is left of 21.
+    let active = reopened(ID);
+    assert_eq!([0, 1 << 40, 1 << 63, 1 << 63 | 8].map(|next| active.read_before(next)), [0, 5, 5, 13]);
+    let (mut read, mut next) = (0, Some(0));
+    while let Some(from) = next {
+        assert_eq!(active.read_before(from), read);
+        let (some, then) = bed.rt.block_on(active.scrub_some(from, 3)).unwrap();
+        (read, next) = (read + some.blocks, then);
+    }
+    assert_eq!(read, 21);
+    // As a damaged root may have it.
+    for next in [u64::MAX, 1 << 62, (1 << 63) - 1, 1 << 63 | 1 << 62] {
+        assert!(active.read_before(next) <= 21);
+        bed.rt.block_on(active.scrub_some(next, 3)).unwrap();
+    }
+    [17, 9].into_iter().for_each(|frag| bed.rot(frag * FRAG));
+    let scrubbed = bed.rt.block_on(active.scrub()).unwrap();
+    assert_eq!((scrubbed.rotten, scrubbed.first_rotten), (9, Some(DiskOff(17 * FRAG))), "entries come first");
 }

@@ -2,7 +2,7 @@
 
 use super::{Bed, FILE, FRAG, ID, bytes, transaction};
 use crate::options::{Kept, Options};
-use crate::{Active, Apart};
+use crate::{Active, Apart, Pass};
 use ordo_blockjournal::Journal;
 use ordo_disk::{
     Block, Disk, DiskError, DiskFuture, DiskInfo, DiskOff, KeepsCopies, Kind, RamDisk, ReadPart, Tag, WritePart,
@@ -147,4 +147,22 @@ fn an_adoption_beside_calls_learns_nothing_that_is_not_there() {
         }
     }
     assert!(adopted > 60, "{adopted}");
+}
+
+#[test]
+fn a_pass_that_goes_on_while_a_root_is_written_is_in_the_next_one() {
+    let bed = Bed::new();
+    let (active, _journal) = begin(&bed);
+    bed.rt.block_on(active.adopt(0..40, &Apart::new(8))).unwrap();
+    let [first, next] = [3, 5].map(|next| Pass { next, began: 1, ended: 0 });
+    let root = || bed.active(Kept { by: Some(ID), dirty: true }).pass();
+    active.set_pass(first);
+    let writes = active.clone();
+    bed.rt.spawn(async move { writes.settled().await.unwrap() });
+    bed.rt.block_on(bed.rt.sleep(Duration::from_micros(10)));
+    active.set_pass(next);
+    bed.rt.block_on(bed.rt.sleep(Duration::from_millis(10)));
+    assert_eq!((root(), active.pass()), (first, next));
+    bed.rt.block_on(active.settled()).unwrap();
+    assert_eq!(root(), next);
 }
