@@ -161,9 +161,10 @@ fn version(one: &FileVersion, kind: Option<Kind>) -> Version {
 /// The lines of a file: a version each, and below one of a directory what is gone.
 fn lines(path: &str, versions: &Versions) -> Vec<String> {
     let mut lines = Vec::new();
-    let first = versions.list().next().map(|version| version.ino);
-    for FileVersion { number, ino, size, mtime, gone } in versions.list() {
-        let (time, other) = (text::time(mtime.0), if Some(*ino) == first { "" } else { ", of another file" });
+    let first = versions.list().next().map(|version| (version.ino, version.generation));
+    for FileVersion { number, ino, generation, size, mtime, gone } in versions.list() {
+        let is_first = Some((*ino, *generation)) == first;
+        let (time, other) = (text::time(mtime.0), if is_first { "" } else { ", of another file" });
         lines.push(format!("{path}\t{number}\t{time}.{:09}\t{size} bytes{other}", mtime.1));
         for GoneName { name, kind, size, lacks } in gone {
             let (name, kind) = (text::escape(name), kind.map_or("unknown", kind_name));

@@ -57,6 +57,28 @@ fn a_cylinder_group_is_seen_as_it_was() {
 }
 
 #[test]
+fn the_versions_of_a_directory_whose_inode_was_used_again_are_said_to_be_of_another_one() {
+    let scratch = Scratch::new();
+    let image = scratch.path("v.img");
+    ok(ordo(["mkfs", "-q", "--type", "ufs1", "--endian", "big", "--size", "16M", &image]));
+    ok(ordo(["tune", "-o", "active=on", &image]));
+    let at = |path: &str| format!("{image}:{path}");
+    let file = scratch.path("file");
+    fs::write(&file, "hello").unwrap();
+    for name in ["old", "new"] {
+        ok(ordo(["mkdir", &at("/d")]));
+        ok(ordo(["cp", &file, &at(&format!("/d/{name}"))]));
+        ok(ordo(["rm", &at(&format!("/d/{name}"))]));
+        if name == "old" {
+            ok(ordo(["rm", "-r", &at("/d")]));
+        }
+    }
+    let said = ok(ordo(["versions", &at("/d")]));
+    let parts: Vec<&str> = said.split(", of another file").collect();
+    assert!(parts.len() > 1 && !parts[0].contains("gone: old") && parts[1..].concat().contains("gone: old"), "{said}");
+}
+
+#[test]
 fn a_mounted_volume_is_adopted_and_says_when_it_was_scrubbed() {
     if !can_mount() {
         return;

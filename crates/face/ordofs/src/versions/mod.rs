@@ -32,8 +32,10 @@ use std::rc::Rc;
 pub struct FileVersion {
     /// Its number, from 1: the newest of the older ones. Older ones have greater numbers.
     pub number: u32,
-    /// The number of its inode: a name may have had several files.
+    /// The number of its inode, and the generation: a name may have had several files, and an inode, too.
     pub ino: Ino,
+    /// See there.
+    pub generation: u32,
     /// Bytes.
     pub size: u64,
     /// When its contents had changed last: seconds and nanoseconds.
@@ -315,8 +317,9 @@ impl History<'_> {
             for (moment, State { shape, names }) in states {
                 let (number, past) = (found.len() as u32 + 1, self.active.past(moment));
                 let gone = self.gone(&past, &names, &now).await;
-                let (ino, size, mtime) = (file.ino, shape.size, shape.mtime);
-                found.push((FileVersion { number, ino, size, mtime, gone }, past, shape));
+                let (Was { ino, generation, .. }, FileShape { size, mtime, .. }) = (*file, &shape);
+                let (size, mtime) = (*size, *mtime);
+                found.push((FileVersion { number, ino, generation, size, mtime, gone }, past, shape));
             }
         }
         Ok(Versions { kind, lacks, found, block: self.sb.geometry().bsize.into() })
