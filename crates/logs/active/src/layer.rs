@@ -2,6 +2,7 @@
 
 use crate::area::Area;
 use crate::carried::Carried;
+use crate::credit::Credit;
 use crate::entry::{CopyNo, Entry, Frag, Item, SPAN, SPAN_ITEM};
 use crate::groups::{Base, Groups};
 use crate::map::Map;
@@ -127,6 +128,7 @@ pub(crate) struct Layer {
     pub(crate) read: Cell<Time>,
     pub(crate) replicas: RefCell<Replicas>,
     pub(crate) from_replica: Cell<u64>,
+    pub(crate) credit: Credit,
     /// A replica is being made, or a new journal begins.
     pub(crate) replicating: Mutex<()>,
 }
@@ -182,6 +184,7 @@ impl Active {
             read: Cell::new(Time::ZERO),
             replicas: RefCell::default(),
             from_replica: Cell::new(0),
+            credit: Credit::default(),
             replicating: Mutex::new(()),
             learns: Cell::new(false),
             volatile: options.volatile_cache.unwrap_or(info.volatile_cache),

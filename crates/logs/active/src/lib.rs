@@ -42,6 +42,9 @@
 //! A11. A span has one checksum, so a read of a part of it reads all of it. Spans are made of what is read together: of
 //!     a block of one file. On a disk with a head, spans over small files that lie side by side made an adopted volume
 //!     three times as slow: the reader of each file went back to the beginning of the span.
+//! A12. Replicas pay for themselves: a few are made on trust, then only as many as the reads that others serve have
+//!     earned, and one for each four thousand reads, as programs change. Otherwise a load that repeats too little would
+//!     be slower than without them.
 #![forbid(unsafe_code)]
 
 mod adopt;
@@ -50,6 +53,7 @@ mod away;
 mod bytes;
 mod carried;
 mod cleaner;
+mod credit;
 mod disk;
 mod entry;
 mod groups;

@@ -18,7 +18,8 @@ const LOOK: usize = 64;
 impl Layer {
     /// What the reader wants now, and where it is served if not at home.
     pub(crate) fn learn(&self, at: DiskOff, len: u64, served: Option<Source>) {
-        if let Some(learning) = &self.learning {
+        if let Some(learning) = self.learning.as_ref().filter(|_| len > 0) {
+            self.credit.reads();
             self.read.set(self.rt.now());
             let now = self.read.get().since(Time::ZERO);
             learning.borrow_mut().read(Read { now, at: at.0, len, served: served.map(|source| source.at.0) });
@@ -51,6 +52,7 @@ impl Layer {
         match right {
             true => {
                 self.from_replica.set(self.from_replica.get() + 1);
+                self.credit.serves();
                 self.replicas.borrow_mut().was_used(block);
             }
             false => self.replicas.borrow_mut().forget_blocks(block..block + 1),
@@ -102,7 +104,7 @@ impl Active {
         learning.borrow_mut().pause();
         let since = self.0.read.get();
         for _ in 0..FEW {
-            if self.0.read.get() != since {
+            if self.0.read.get() != since || !self.0.credit.has_one() {
                 return;
             }
             let wish = learning.borrow_mut().take();
@@ -137,6 +139,7 @@ impl Active {
         let images = images.map(|image| WritePart { image, tag: Tag::of(Kind::Log) }).collect();
         layer.head.set(there.0 + len);
         // If nobody waits for its end, the write may still be done: then the place stays lent for ever.
+        layer.credit.spend();
         let written = layer.disk.write(there, images, false).await;
         layer.groups.borrow_mut().give_back(&layer.area, place);
         // What it was made of may have changed meanwhile.

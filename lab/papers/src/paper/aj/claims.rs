@@ -1,5 +1,5 @@
-//! Judges every claim of the paper by what the simulator and the engine gave. Some are queries of the results; what needs more is
-//! computed here.
+//! Judges every claim of the paper by what the simulator and the engine gave. Some are queries of the results; what
+//! needs more is computed here.
 //!
 //! C1. A number over sizes of memory is compared with the geometric mean over ours.
 //! C2. `ext3` alone is its ordered mode. A response is the mean over all requests, those that memory answers included.

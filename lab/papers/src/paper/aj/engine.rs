@@ -13,7 +13,8 @@ use ordofs::path::{Held, resolve};
 use ordofs::rt::Rt;
 use ordofs::schemes::{self, Settings};
 use ordofs::{
-    JournalChange, MountOptions, Mounted, NewVolume, Tuning, active_at_rest, copies_of, locate_on, scrub, versions_of,
+    JournalChange, MountOptions, Mounted, NewVolume, Sought, Tuning, active_at_rest, copies_of, locate_on, scrub,
+    versions_of,
 };
 use std::rc::Rc;
 use std::time::Duration;
@@ -96,8 +97,7 @@ impl Volume {
 
     /// `None`: the scheme that the volume remembers.
     fn mount(&self, scheme: Option<&str>) -> Result<Mounted> {
-        let mut settings = Settings::default();
-        settings.data = Some(schemes::DataMode::Journal);
+        let settings = Settings { data: Some(schemes::DataMode::Journal), ..Settings::default() };
         let options = MountOptions { scheme: scheme.map(str::to_owned), settings, ..MountOptions::default() };
         let located = locate_on(&self.rt, self.disk())?;
         Ok(self.rt.block_on(Mounted::mount(&self.rt, located, &options))?)
@@ -200,7 +200,7 @@ fn of_versions(volume: &Volume) -> Result<usize> {
     }
     volume.unmount(mounted)?;
     let located = locate_on(&volume.rt, volume.disk())?;
-    Ok(versions_of(&volume.rt, &located, ino)?.list().count())
+    Ok(versions_of(&volume.rt, &located, &Sought::Here(ino, None))?.list().count())
 }
 
 fn of_a_switch(volume: &Volume) -> Result<bool> {

@@ -18,7 +18,8 @@ fn without_a_run_no_claim_about_one_is_judged() {
     let engine = ["s2.latest_wins", "s3.versions", "s3.self_heal", "s3.passive_no_heal", "s3.recovery_vmap"];
     let mut alone = [&thresholds[..], &engine, &["s3.upgradable"]].concat();
     let mut tested: Vec<_> = tested.iter().filter_map(|id| id.strip_prefix("aj.")).collect();
-    (alone.sort_unstable(), tested.sort_unstable());
+    alone.sort_unstable();
+    tested.sort_unstable();
     assert_eq!(tested, alone);
     assert!(verdicts.iter().all(|verdict| verdict.tested || !verdict.why.is_empty()));
 }
