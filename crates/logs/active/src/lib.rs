@@ -43,8 +43,7 @@
 //!     a block of one file. On a disk with a head, spans over small files that lie side by side made an adopted volume
 //!     three times as slow: the reader of each file went back to the beginning of the span.
 //! A12. Replicas pay for themselves: a few are made on trust, then only as many as the reads that others serve have
-//!     earned, and one for each four thousand reads, as programs change. Otherwise a load that repeats too little would
-//!     be slower than without them.
+//!     earned. Otherwise a load that repeats too little, or a disk that never rests, would be slower than without them.
 #![forbid(unsafe_code)]
 
 mod adopt;

@@ -19,7 +19,6 @@ impl Layer {
     /// What the reader wants now, and where it is served if not at home.
     pub(crate) fn learn(&self, at: DiskOff, len: u64, served: Option<Source>) {
         if let Some(learning) = self.learning.as_ref().filter(|_| len > 0) {
-            self.credit.reads();
             self.read.set(self.rt.now());
             let now = self.read.get().since(Time::ZERO);
             learning.borrow_mut().read(Read { now, at: at.0, len, served: served.map(|source| source.at.0) });

@@ -1,8 +1,8 @@
 //! Durable temporal locality: which blocks are read when the head was just somewhere else, again and again.
 //!
 //! After "Not Just a Log", the section on learning. A *dock* is where the head was. Blocks that are often read after
-//! the same dock, and lie far from it, prefer a replica there. Two rules find them ([`Rule`]): the paper's, [`docks`],
-//! and one of ours, [`jumps`]. Addresses are of homes, in any unit (blocks in the simulator, bytes in the engine), so
+//! the same dock, and lie far from it, prefer a replica there. Two rules find them ([`Rule`]): the paper's, `docks`,
+//! and one of ours, `jumps`. Addresses are of homes, in any unit (blocks in the simulator, bytes in the engine), so
 //! that a replica that is read does not change what is learned of its block.
 //!
 //! L1. A preference is believed when it was seen several times ([`Terms::times`]). After one time, programs that read
