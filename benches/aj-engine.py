@@ -65,5 +65,15 @@ for (trace, where, system), row in rows.items():
              f"{sum(distance[bin] for bin in FAR):,}", f"{sum(time[bin] for bin in SLOW):,}",
              *(f"{count:,}" for count in row.get("replicas", [0, 0]))]
     print(f"| {trace} | {where} | {system} | {' | '.join(cells)} |")
+print("\n| bin | sim, ext3 | sim, active | over | engine, block-journal | engine, active | over |")
+print("| --- | ---: | ---: | ---: | ---: | ---: | ---: |")
+four = [rows["cscope", where, system]["seeks"] for where, system in [
+    ("simulator", "ext3"), ("simulator", "active"), ("engine", "block-journal, ordered"), ("engine", "active, ordered")]]
+for half in ["time_ms", "distance_cylinders"]:
+    for bin in four[0][half]:
+        a, b, c, d = (seeks[half][bin] for seeks in four)
+        name = half.split("_")[0]
+        print(f"| seek {name} {bin} | {a:,} | {b:,} | {b / max(a, 1):.2f} | {c:,} | {d:,} | {d / max(c, 1):.2f} |")
+
 refused = sum(row.get("refused", 0) for row in rows.values())
 print(f"\nCalls that were refused: {refused}.")
