@@ -410,10 +410,13 @@ impl Map {
         lacked
     }
 
-    /// These are the bytes of a home of which nothing is known.
+    /// These are the bytes of a home of which nothing is known. They may belong to the transaction that comes next:
+    /// contents are at home before the inode that names them is committed. So they count after it only; otherwise a
+    /// version from before it would have them.
     pub(crate) fn learn(&mut self, frag: Frag, sum: u32, data: bool) {
         if self.has_none(frag..frag + 1) {
-            self.set(frag, Entry { sum, copy: None, home: true, data, again: false, since: self.stamp });
+            let since = self.stamp.saturating_add(1);
+            self.set(frag, Entry { sum, copy: None, home: true, data, again: false, since });
         }
     }
 }

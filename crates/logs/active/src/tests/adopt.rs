@@ -49,6 +49,25 @@ fn what_was_adopted_is_verified_until_it_is_overwritten() {
     }
 }
 
+/// Contents are at home before the transaction whose inode names them: what is taken between the two is of after it.
+#[test]
+fn what_is_adopted_was_not_there_before_the_next_transaction() {
+    let bed = Bed::new();
+    let open = bed.begin(None, ID);
+    let active = &open.active;
+    open.commit(&bed, &[(3, 1)]);
+    bed.write(active, 5 * FRAG, &bytes(8)).unwrap();
+    assert_eq!(adopt(&bed, active, 5..6).new, 1);
+    let knows_before_the_last = || {
+        let moment = active.moments(DiskOff(3 * FRAG), FRAG).pop().unwrap();
+        active.past(moment).knows(DiskOff(5 * FRAG), FRAG)
+    };
+    open.commit(&bed, &[(3, 2)]);
+    assert!(!knows_before_the_last());
+    open.commit(&bed, &[(3, 3)]);
+    assert!(knows_before_the_last());
+}
+
 /// A span is read, and is right or wrong, as a whole (logs-active-11).
 #[test]
 fn what_is_read_apart_and_what_several_parts_wrote_is_not_in_one_span() {
