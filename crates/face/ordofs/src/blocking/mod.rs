@@ -74,7 +74,7 @@ impl Drop for Volume {
         if !self.is_over && !was_asked_not_to_write {
             let outcome = match (std::thread::panicking(), is_last) {
                 (true, _) => Err("a panic dropped it; it is left as after a crash".to_owned()),
-                (false, true) => self.rt.block_on(self.fs().unmount()).map_err(|why| why.to_string()),
+                (false, true) => self.rt.block_on(self.mounted.end()).map_err(|why| why.to_string()),
                 (false, false) => {
                     let synced = self.rt.block_on(self.fs().syncfs()).map_err(|why| why.to_string());
                     synced.and(Err("others still use it; what they change is left as after a crash".to_owned()))
@@ -114,7 +114,7 @@ impl Volume {
     /// `Io` when something could not be written.
     pub fn unmount(mut self) -> Result<()> {
         self.is_over = true;
-        self.rt.block_on(self.fs().unmount())
+        self.rt.block_on(self.mounted.end())
     }
 
     /// Closes the image without writing anything more: what was not synced may be lost, and the volume is as after a

@@ -122,7 +122,9 @@ impl Adoption {
         }
         let some = adopt_some(active, &self.sb, &tails.apart, from, ADOPTED).await?;
         match some.1 {
-            Some(_) => drop(self.tails.replace(Some(Tails { used: true, ..tails }))),
+            // Only a first part tells that the next one from 0 is of another adoption: of two at once each would begin
+            // the other's anew.
+            Some(_) => drop(self.tails.replace(Some(Tails { used: tails.used || from == 0, ..tails }))),
             None => made_durable(active).await?,
         }
         Ok(some)

@@ -172,6 +172,11 @@ impl Mounted {
     /// # Errors
     /// `Io` when something could not be written: the volume is then marked as one that needs a check.
     pub async fn unmount(self) -> Result<()> {
+        self.end().await
+    }
+
+    /// The same for who keeps it until its tasks are gone.
+    pub(crate) async fn end(&self) -> Result<()> {
         if let Some(disk) = &self.active_disk {
             disk.parts.end().await;
         }

@@ -103,7 +103,7 @@ impl Patrol {
 
     /// Seconds until the next part is due.
     fn ahead(&mut self, active: &Active) -> u64 {
-        if self.of == 0 || active.pass() != self.seen {
+        if self.of == 0 || active.pass() != self.seen || self.seen.began > self.now() {
             self.begin(active);
         }
         if self.of == 0 {
