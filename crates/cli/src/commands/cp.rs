@@ -17,8 +17,10 @@ use ordofs::rt::Rt;
 use ordofs::{Fs, ImageSpec};
 use std::cell::Cell;
 use std::ffi::{OsStr, OsString};
-use std::io::{Read, Write};
+use std::fs::{File, Metadata};
+use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -103,16 +105,60 @@ fn older(args: &Args, number: u32, sources: &[Location], target: &Location) -> O
         return Ok(Status::DONE);
     }
     let (from, name) = (Inside { image: image.clone(), path: path.clone() }, last_name(path));
+    // A link that the user names is followed; one below the target never is.
     let to = match to.is_dir() {
-        true => to.join(std::ffi::OsStr::from_bytes(name)),
-        false => to.clone(),
+        true => to.join(OsStr::from_bytes(name)),
+        false => to.canonicalize().unwrap_or_else(|_| to.clone()),
     };
-    // Before the file is made: one that is there is not emptied for a version that is not.
     let older = versions::older(&from, args.start, number)?;
-    let shown = || to.display().to_string();
-    let mut file = std::fs::File::create(&to).with_context(shown)?;
-    older.read(|bytes| file.write_all(bytes).with_context(shown))?;
+    replaced(&to, Path::new(image), |file| {
+        older.read(|bytes| sparse(file, bytes).with_context(|| to.display().to_string()))
+    })?;
     Ok(Status::DONE)
+}
+
+/// Makes a new file of this name when all of it was written: what is there is not emptied for a version that is rotten
+/// in the middle, and nothing is written through a link.
+fn replaced(to: &Path, image: &Path, write: impl FnOnce(&mut File) -> anyhow::Result<()>) -> anyhow::Result<()> {
+    let shown = || to.display().to_string();
+    let (there, of_image) = (to.symlink_metadata().ok(), image.metadata().ok());
+    let id = |of: &Metadata| (of.dev(), of.ino());
+    if let Some(there) = &there {
+        if of_image.is_some_and(|image| id(&image) == id(there)) {
+            bail!("{}: the image itself; name another target", shown());
+        }
+        if !there.is_file() && !there.is_symlink() {
+            bail!("{}: not a plain file; name another target", shown());
+        }
+    }
+    let name = to.file_name().with_context(|| format!("{}: not a name for a file", shown()))?;
+    let mut beside = OsString::from(".");
+    beside.push(name);
+    beside.push(format!(".{}", std::process::id()));
+    let beside = to.with_file_name(beside);
+    let mut file = File::options().write(true).create_new(true).open(&beside).with_context(shown)?;
+    let written = write(&mut file).and_then(|()| {
+        // What ends with a hole.
+        let end = file.stream_position().with_context(shown)?;
+        file.set_len(end).with_context(shown)?;
+        if let Some(there) = there.filter(Metadata::is_file) {
+            file.set_permissions(there.permissions()).with_context(shown)?;
+        }
+        std::fs::rename(&beside, to).with_context(shown)
+    });
+    if written.is_err() {
+        // OK to ignore: the error that is told is the one before.
+        let _ = std::fs::remove_file(&beside);
+    }
+    written
+}
+
+/// Zeros are left out.
+fn sparse(file: &mut File, bytes: &[u8]) -> std::io::Result<()> {
+    match bytes.iter().all(|byte| *byte == 0) {
+        true => file.seek(SeekFrom::Current(bytes.len() as i64)).map(drop),
+        false => file.write_all(bytes),
+    }
 }
 
 /// Whether an argument stands for a standard stream.

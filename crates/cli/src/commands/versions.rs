@@ -116,6 +116,9 @@ pub(crate) fn older(place: &Inside, start: Start, number: u32) -> anyhow::Result
             None => bail!("{shown}: no version {number}; `ordo versions {shown}` lists {count}"),
         }
     }
+    if let Some(piece) = &versions.lacks {
+        eprintln!("ordo: {shown}: its last state is not to be had, as {piece}; version 1 is the one before");
+    }
     Ok(Older { rt, versions, number })
 }
 

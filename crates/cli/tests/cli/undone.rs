@@ -22,6 +22,16 @@ fn a_removed_file_comes_back_while_its_pieces_are_known() {
     assert!(listed.contains("\tgone: later\tfile, 5 bytes; block 0 of its contents, at byte "), "{listed}");
     ok(ordo(["cp", "--version", "1", &at("/d/motd"), &scratch.path("back")]));
     assert_eq!(fs::read(scratch.path("back")).unwrap(), b"hello");
+    // Nothing is written through a link below the target, and the image is no target.
+    let (other, link) = (scratch.path("other"), scratch.path("into/motd"));
+    fs::write(&other, "other").unwrap();
+    fs::create_dir(scratch.path("into")).unwrap();
+    std::os::unix::fs::symlink(&other, &link).unwrap();
+    ok(ordo(["cp", "--version", "1", &at("/d/motd"), &scratch.path("into")]));
+    assert_eq!((fs::read(&other).unwrap(), fs::read(&link).unwrap()), (b"other".to_vec(), b"hello".to_vec()));
+    assert_eq!(fs::read_dir(scratch.path("into")).unwrap().count(), 1, "nothing is left beside it");
+    let refused = fails(3, ordo(["cp", "--version", "1", &at("/d/motd"), &image]));
+    assert!(refused.contains("the image itself"), "{refused}");
     let why = fails(3, ordo(["cat", "--version", "1", &at("/d/later")]));
     assert!(why.contains("it was removed, and block 0 of its contents"), "{why}");
     assert!(fails(3, ordo(["versions", &at("/d/never")])).contains("no older version of a directory that names it"));
