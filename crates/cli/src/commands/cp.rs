@@ -136,14 +136,14 @@ fn replaced(to: &Path, image: &Path, write: impl FnOnce(&mut File) -> anyhow::Re
     beside.push(name);
     beside.push(format!(".{}", std::process::id()));
     let beside = to.with_file_name(beside);
-    let mut file = File::options().write(true).create_new(true).open(&beside).with_context(shown)?;
-    let written = write(&mut file).and_then(|()| {
+    let unmade = || beside.display().to_string();
+    let mut file = File::options().write(true).create_new(true).open(&beside).with_context(unmade)?;
+    // Before it has contents: who may not read what is there may not read this.
+    let mode = there.filter(Metadata::is_file).map_or(Ok(()), |there| file.set_permissions(there.permissions()));
+    let written = mode.with_context(unmade).and_then(|()| write(&mut file)).and_then(|()| {
         // What ends with a hole.
         let end = file.stream_position().with_context(shown)?;
         file.set_len(end).with_context(shown)?;
-        if let Some(there) = there.filter(Metadata::is_file) {
-            file.set_permissions(there.permissions()).with_context(shown)?;
-        }
         std::fs::rename(&beside, to).with_context(shown)
     });
     if written.is_err() {

@@ -2,7 +2,7 @@
 
 use crate::image::{self, Start};
 use crate::listing::{json_text, kind_name};
-use crate::out::{Out, Outcome, Status, usage};
+use crate::out::{Out, Outcome, Status, say, usage};
 use crate::place::Inside;
 use crate::text;
 use anyhow::{Context, bail};
@@ -117,7 +117,7 @@ pub(crate) fn older(place: &Inside, start: Start, number: u32) -> anyhow::Result
         }
     }
     if let Some(piece) = &versions.lacks {
-        eprintln!("ordo: {shown}: its last state is not to be had, as {piece}; version 1 is the one before");
+        say(&format!("{shown}: its last state cannot be read: {piece}; version 1 is the one before"));
     }
     Ok(Older { rt, versions, number })
 }

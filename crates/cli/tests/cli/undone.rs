@@ -3,6 +3,7 @@
 use crate::common::{Scratch, fails, ok, ordo};
 use crate::mounting::{Place, can_mount};
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
 #[test]
 fn a_removed_file_comes_back_while_its_pieces_are_known() {
@@ -30,6 +31,9 @@ fn a_removed_file_comes_back_while_its_pieces_are_known() {
     ok(ordo(["cp", "--version", "1", &at("/d/motd"), &scratch.path("into")]));
     assert_eq!((fs::read(&other).unwrap(), fs::read(&link).unwrap()), (b"other".to_vec(), b"hello".to_vec()));
     assert_eq!(fs::read_dir(scratch.path("into")).unwrap().count(), 1, "nothing is left beside it");
+    fs::set_permissions(&other, fs::Permissions::from_mode(0o600)).unwrap();
+    ok(ordo(["cp", "--version", "1", &at("/d/motd"), &other]));
+    assert_eq!(fs::metadata(&other).unwrap().permissions().mode() & 0o777, 0o600);
     let refused = fails(3, ordo(["cp", "--version", "1", &at("/d/motd"), &image]));
     assert!(refused.contains("the image itself"), "{refused}");
     let why = fails(3, ordo(["cat", "--version", "1", &at("/d/later")]));
