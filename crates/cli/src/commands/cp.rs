@@ -20,7 +20,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::{File, Metadata};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -137,9 +137,11 @@ fn replaced(to: &Path, image: &Path, write: impl FnOnce(&mut File) -> anyhow::Re
     beside.push(format!(".{}", std::process::id()));
     let beside = to.with_file_name(beside);
     let unmade = || beside.display().to_string();
-    let mut file = File::options().write(true).create_new(true).open(&beside).with_context(unmade)?;
-    // Before it has contents: who may not read what is there may not read this.
-    let mode = there.filter(Metadata::is_file).map_or(Ok(()), |there| file.set_permissions(there.permissions()));
+    // Who may not read what is there may not open this, even while it is empty. What the umask takes is given back.
+    let as_there = there.filter(Metadata::is_file).map(|there| there.permissions());
+    let most = as_there.as_ref().map_or(0o666, |there| there.mode() & 0o777);
+    let mut file = File::options().write(true).create_new(true).mode(most).open(&beside).with_context(unmade)?;
+    let mode = as_there.map_or(Ok(()), |there| file.set_permissions(there));
     let written = mode.with_context(unmade).and_then(|()| write(&mut file)).and_then(|()| {
         // What ends with a hole.
         let end = file.stream_position().with_context(shown)?;
